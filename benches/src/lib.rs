@@ -1,0 +1,1 @@
+//! Interleaved rounds, an A/A control, and counters for the benchmarks.

@@ -1,0 +1,2 @@
+//! The command `steadfast`.
+fn main() {}

@@ -1,0 +1,50 @@
+//! A typed transport error.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use steadfast_http::{Fault, Sent};
+
+/// Why an attempt got no (whole) response, and whether anything of the request was sent.
+#[derive(Debug)]
+pub struct TransportError {
+    fault: Fault,
+    sent: Sent,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl TransportError {
+    /// An error of this kind.
+    pub fn new(fault: Fault, sent: Sent) -> Self {
+        Self { fault, sent, source: None }
+    }
+
+    /// The same error with the low-level one behind it.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What went wrong, and in which phase.
+    pub fn fault(&self) -> Fault {
+        self.fault
+    }
+
+    /// Whether anything of the request can have reached the upstream.
+    pub fn sent(&self) -> Sent {
+        self.sent
+    }
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.fault)
+    }
+}
+
+impl StdError for TransportError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
