@@ -93,11 +93,7 @@ impl Rules {
 /// Rounded down, so that two failures of three meet a rate of two thirds; the thousandth of a millionth makes up for a
 /// float such as 0.57, whose million-fold lies a hair below 570 000.
 fn millionths(share: f64) -> u64 {
-    let share = if share.is_nan() {
-        1.0
-    } else {
-        share.clamp(0.0, 1.0)
-    };
+    let share = if share.is_nan() { 1.0 } else { share.clamp(0.0, 1.0) };
     ((share * 1e6 + 1e-3) as u64).max(1)
 }
 
@@ -130,23 +126,13 @@ mod tests {
             assert_eq!(millionths(share), expected, "{share}");
         }
         for percent in 1..=100_u64 {
-            assert_eq!(
-                millionths(percent as f64 / 100.0),
-                percent * 10_000,
-                "{percent} %"
-            );
+            assert_eq!(millionths(percent as f64 / 100.0), percent * 10_000, "{percent} %");
         }
     }
 
     #[test]
     fn a_window_of_any_length_has_thirty_buckets() {
-        let bucket = |window| {
-            Rules::new(&BreakerConfig {
-                window,
-                ..BreakerConfig::default()
-            })
-            .bucket_nanos()
-        };
+        let bucket = |window| Rules::new(&BreakerConfig { window, ..BreakerConfig::default() }).bucket_nanos();
         assert_eq!(bucket(Duration::from_secs(30)), 1_000_000_000);
         assert_eq!(bucket(Duration::from_millis(50)), 1_666_666);
         assert_eq!(bucket(Duration::ZERO), 1);
@@ -155,11 +141,7 @@ mod tests {
 
     #[test]
     fn the_rate_rule_holds_at_its_bounds_and_at_any_count() {
-        let rules = Rules::new(&BreakerConfig {
-            failure_rate: 1.0,
-            minimum_calls: 3,
-            ..BreakerConfig::default()
-        });
+        let rules = Rules::new(&BreakerConfig { failure_rate: 1.0, minimum_calls: 3, ..BreakerConfig::default() });
         assert!(!rules.rate_opens(2, 2));
         assert!(rules.rate_opens(3, 3));
         assert!(!rules.rate_opens(4, 3));

@@ -21,15 +21,8 @@ pub(super) struct CoolDown {
 
 impl CoolDown {
     pub(super) fn new(config: &BreakerConfig) -> Self {
-        let first = config
-            .cool_down_start
-            .map_or(config.cool_down, |start| start.min(config.cool_down));
-        Self {
-            first,
-            full: config.cool_down,
-            current: first,
-            closed_at: Time::ZERO,
-        }
+        let first = config.cool_down_start.map_or(config.cool_down, |start| start.min(config.cool_down));
+        Self { first, full: config.cool_down, current: first, closed_at: Time::ZERO }
     }
 
     /// The length of the opening that goes on or went last.

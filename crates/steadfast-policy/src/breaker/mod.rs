@@ -1,14 +1,16 @@
 //! Whether the upstream is called at all: the circuit breaker.
 //!
 //! Closed, every attempt may go, and its verdict is counted. Two rules open it. The streak rule asks for at least
-//! [`failures`](BreakerConfig::failures) failures in a row, and for a streak that neither noise nor a blip explains: its
-//! reasons are in `streak.rs`. The rate rule asks for a share of failures among enough attempts in a window; it is asked
-//! after successes too, as a success can be the attempt that makes them enough.
+//! [`failures`](BreakerConfig::failures) failures in a row, and for a streak that neither noise nor a blip explains:
+//! its reasons are in `streak.rs`. The rate rule asks for a share of failures among enough attempts in a window; it is
+//! asked after successes too, as a success can be the attempt that makes them enough.
 //!
-//! Open, every call is refused with what is left of the cool-down. At its end, which is inclusive, the next call that asks
-//! becomes the one probe, and the state half-open. Its success closes, its failure opens again for a full cool-down from
-//! that moment. A probe that was cancelled gives its place to the next call, and one that has taken longer than its lease
-//! loses it: there is no way to stay half-open for good.
+//! Open, every call is refused with what is left of the cool-down. At its end, which is inclusive, the next call that
+//! asks becomes the one probe, and the state half-open. Its success closes, its failure opens again for a full
+//! cool-down from that moment. A probe that was cancelled gives its place to the next call, and one that has taken
+//! longer than its lease loses it: there is no way to stay half-open for good. (Once the lease is over, a success no
+//! longer closes. A failure still opens, unless another call has the place by then: the probe of a hung upstream is cut
+//! by its call's deadline, just when the lease is over.)
 //!
 //! Invariants:
 //! - A change of state starts a new generation with empty counts. A permit of an older one decides nothing.
@@ -135,18 +137,16 @@ impl Breaker {
             Phase::Closed | Phase::ForcedClosed | Phase::HalfOpen { lease: None } => return Ok(()),
             Phase::ForcedOpen => None,
             Phase::Open { until } if now < until => Some(now.until(until)),
-            Phase::HalfOpen { lease: Some(until) } if now < until => Some(
-                now.until(until)
-                    .min(self.cool_down.current())
-                    .max(SHORTEST_RETRY_AFTER),
-            ),
+            Phase::HalfOpen { lease: Some(until) } if now < until => {
+                Some(now.until(until).min(self.cool_down.current()).max(SHORTEST_RETRY_AFTER))
+            }
             Phase::Open { .. } | Phase::HalfOpen { .. } => return Ok(()),
         };
         Err(Rejection { retry_after })
     }
 
-    /// Whether the breaker is open now and, should nothing happen, still will be at `at`. A retry that would start then is
-    /// not worth its wait. Half-open is not open: the probe's verdict may come any moment.
+    /// Whether the breaker is open now and, should nothing happen, still will be at `at`. A retry that would start then
+    /// is not worth its wait. Half-open is not open: the probe's verdict may come any moment.
     pub fn would_refuse_at(&self, now: Time, at: Time) -> bool {
         match self.phase {
             Phase::ForcedOpen => true,
@@ -160,8 +160,8 @@ impl Breaker {
     /// # Errors
     /// A [`Rejection`] when the breaker is open, or half-open with its probe in flight.
     pub fn try_acquire(&mut self, now: Time) -> Result<Permit, Rejection> {
-        self.check(now)?;
         let now = self.tick(now);
+        self.check(now)?;
         let probe = match self.phase {
             Phase::Closed | Phase::ForcedClosed | Phase::ForcedOpen => false,
             Phase::Open { .. } => {
@@ -177,14 +177,9 @@ impl Breaker {
             }
         };
         if probe {
-            self.phase = Phase::HalfOpen {
-                lease: Some(now + self.probe_lease),
-            };
+            self.phase = Phase::HalfOpen { lease: Some(now + self.probe_lease) };
         }
-        Ok(Permit {
-            generation: self.generation,
-            probe,
-        })
+        Ok(Permit { generation: self.generation, probe })
     }
 
     /// Gives a permit back with what its attempt told. A permit of an older generation is ignored.
@@ -209,15 +204,12 @@ impl Breaker {
                 }
             },
             // Forced closed ignores verdicts; in the other states no permit of this generation is out.
-            Phase::ForcedClosed
-            | Phase::ForcedOpen
-            | Phase::Open { .. }
-            | Phase::HalfOpen { lease: None } => {}
+            Phase::ForcedClosed | Phase::ForcedOpen | Phase::Open { .. } | Phase::HalfOpen { lease: None } => {}
         }
     }
 
-    /// Gives a permit back without a verdict: the attempt was never sent, or its caller went away. A probe's place is free
-    /// again at once. A permit of an older generation is ignored.
+    /// Gives a permit back without a verdict: the attempt was never sent, or its caller went away. A probe's place is
+    /// free again at once. A permit of an older generation is ignored.
     pub fn cancel(&mut self, now: Time, permit: Permit) {
         self.tick(now);
         if let Phase::HalfOpen { lease } = &mut self.phase
@@ -260,8 +252,8 @@ impl Breaker {
         self.events.pop()
     }
 
-    /// The state: `Open` until a probe has been taken, even when the cool-down is over, so that it never changes by being
-    /// looked at. [`snapshot`](Self::snapshot) tells the two apart.
+    /// The state: `Open` until a probe has been taken, even when the cool-down is over, so that it never changes by
+    /// being looked at. [`snapshot`](Self::snapshot) tells the two apart.
     pub fn state(&self, _now: Time) -> State {
         self.phase.state()
     }
@@ -294,8 +286,8 @@ impl Breaker {
     fn count_successes(&mut self, now: Time, n: u64) {
         self.window.advance(now);
         let before = self.window.sums();
-        // More successes only lower the share, so the one that makes the calls enough is the only one that can open; those
-        // after it would have been of an older generation.
+        // More successes only lower the share, so the one that makes the calls enough is the only one that can open;
+        // those after it would have been of an older generation.
         let due = self.rules.successes_until_asked(before.calls);
         let opens = due <= n && self.rules.rate_opens(before.calls + due, before.failures);
         let n = if opens { due } else { n };
@@ -313,11 +305,7 @@ impl Breaker {
         let sums = self.window.sums();
         // The ring is read only when a streak is long enough to matter.
         if self.streak.is_due(&self.rules)
-            && self.streak.is_outage(
-                &self.rules,
-                self.window.longest_recovered(),
-                sums.calls - sums.failures,
-            )
+            && self.streak.is_outage(&self.rules, self.window.longest_recovered(), sums.calls - sums.failures)
         {
             self.trip(now, Why::Streak);
         } else if self.rules.rate_opens(sums.calls, sums.failures) {
@@ -333,17 +321,12 @@ impl Breaker {
     }
 
     fn open(&mut self, now: Time, cool_down: Duration, why: Why) {
-        self.enter(
-            now,
-            Phase::Open {
-                until: now + cool_down,
-            },
-            why,
-        );
+        self.enter(now, Phase::Open { until: now + cool_down }, why);
     }
 
-    /// The probe got an answer. One older than its lease proves nothing, as no call would have waited for it: its place is
-    /// free. (A failure that late still counts: it is what the probe of a hung upstream looks like, cut by its deadline.)
+    /// The probe got an answer. One older than its lease proves nothing, as no call would have waited for it: its place
+    /// is free. (A failure that late still counts: it is what the probe of a hung upstream looks like, cut by its
+    /// deadline.)
     fn probe_succeeded(&mut self, now: Time, lease: Time) {
         if now > lease {
             self.late_verdicts += 1;
@@ -373,12 +356,7 @@ impl Breaker {
     fn remember_opening(&mut self, now: Time, why: Why) {
         let sums = self.window.sums_at(now);
         let streak = self.streak.length();
-        self.opened_with.get_or_insert(Opened {
-            streak,
-            calls: sums.calls,
-            failures: sums.failures,
-            why,
-        });
+        self.opened_with.get_or_insert(Opened { streak, calls: sums.calls, failures: sums.failures, why });
     }
 
     /// Every transition goes through here: a new generation, with empty counts.
@@ -389,12 +367,7 @@ impl Breaker {
         self.window.clear();
         self.streak = Streak::default();
         if old.state() != to || old.is_forced() != phase.is_forced() {
-            self.events.push(Transition {
-                from: old.state(),
-                to,
-                why,
-                at: now,
-            });
+            self.events.push(Transition { from: old.state(), to, why, at: now });
         }
     }
 }

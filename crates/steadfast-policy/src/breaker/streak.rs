@@ -1,16 +1,16 @@
 //! The streak rule: at least so many failures in a row, and a streak that neither noise nor a blip explains.
 //!
-//! A plain count misleads a busy client: where one attempt in five fails by chance, five in a row come every few seconds,
-//! and each time every call is refused for a whole cool-down. Two questions tell an outage from that.
+//! A plain count misleads a busy client: where one attempt in five fails by chance, five in a row come every few
+//! seconds, and each time every call is refused for a whole cool-down. Two questions tell an outage from that.
 //!
 //! 1. Noise: would chance have made this streak too? The longest streak of the last window that a success ended says
 //!    what chance makes here; an outage must be three times as long. No independence is assumed, so that a failing
 //!    call's own retries, or a route that always fails, teach the breaker as well. The bar never lies above three times
 //!    `failures`, so that an upstream which fails nine times in ten still opens.
-//! 2. Blip: is more gone than a moment? The pressure (failures, less three for each success) must reach a quarter second
-//!    of the window's good traffic. A busy client sees five failures in five milliseconds when a replica drops its
-//!    connections, and that is no reason to refuse every call for a cool-down. Timeouts are slow evidence, and few of
-//!    them can be in flight: twice `failures` of them in the streak are enough.
+//! 2. Blip: is more gone than a moment? The pressure (failures, less three for each success) must reach a quarter
+//!    second of the window's good traffic. A busy client sees five failures in five milliseconds when a replica drops
+//!    its connections, and that is no reason to refuse every call for a cool-down. Timeouts are slow evidence, and few
+//!    of them can be in flight: twice `failures` of them in the streak are enough.
 //!
 //! With no success in the window both questions fall away, and the streak opens at exactly `failures`.
 
@@ -65,8 +65,7 @@ impl Streak {
     /// Whether a streak that is due is an outage. `longest_recovered`: the longest streak in the window that a success
     /// ended. `successes`: how many there were in the window.
     pub(super) fn is_outage(&self, rules: &Rules, longest_recovered: u32, successes: u64) -> bool {
-        let noise =
-            (NOISE * u64::from(longest_recovered)).min(NOISE_CAP.saturating_mul(rules.failures));
+        let noise = (NOISE * u64::from(longest_recovered)).min(NOISE_CAP.saturating_mul(rules.failures));
         if u64::from(self.length) < noise {
             return false;
         }

@@ -95,11 +95,7 @@ impl Window {
 
     /// The longest streak in the window that a success ended.
     pub(super) fn longest_recovered(&self) -> u32 {
-        self.buckets
-            .iter()
-            .map(|bucket| bucket.longest)
-            .max()
-            .unwrap_or(0)
+        self.buckets.iter().map(|bucket| bucket.longest).max().unwrap_or(0)
     }
 
     /// Forgets everything but the time.
@@ -124,4 +120,79 @@ fn add(count: &mut u32, n: u64) -> u64 {
     let before = *count;
     *count = count.saturating_add(u32::try_from(n).unwrap_or(u32::MAX));
     u64::from(*count - before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summed(window: &Window) -> Sums {
+        window.buckets.iter().fold(Sums::default(), |sums, bucket| Sums {
+            calls: sums.calls + u64::from(bucket.calls),
+            failures: sums.failures + u64::from(bucket.failures),
+        })
+    }
+
+    /// Property 7: the sums are those of the buckets, also where a count saturates and at the end of time.
+    #[test]
+    fn the_sums_are_those_of_the_ring() {
+        for bucket_nanos in [1, 7, 1_000_000_000, u64::MAX / 30] {
+            let mut window = Window::new(bucket_nanos);
+            let mut now = 0_u64;
+            let mut random = 1_u64;
+            for step in 0..5_000_u64 {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(step);
+                let draw = random >> 33;
+                now = match draw % 50 {
+                    0 => now / 2,
+                    1 => now.saturating_add(random),
+                    2 => u64::MAX,
+                    _ => now.saturating_add((draw >> 8) % bucket_nanos.saturating_mul(3)),
+                };
+                if step % 500 == 499 {
+                    window = Window::new(bucket_nanos);
+                    now = draw;
+                }
+                let before = window.sums_at(Time::from_nanos(now));
+                window.advance(Time::from_nanos(now));
+                assert_eq!(window.sums(), before, "a look ahead shows what a move makes");
+                match draw % 7 {
+                    0 => window.add_successes(u64::from(u32::MAX), 0),
+                    1 => window.add_successes(u64::MAX, 3),
+                    2 => window.clear(),
+                    3 => window.add_failure(),
+                    _ => window.add_successes(1, 1),
+                }
+                assert_eq!(window.sums(), summed(&window));
+            }
+        }
+    }
+
+    #[test]
+    fn a_bucket_counts_up_to_four_billion_and_stays_there() {
+        let mut window = Window::new(1_000);
+        window.add_failure();
+        window.add_successes(u64::MAX, 0);
+        window.add_failure();
+        let most = u64::from(u32::MAX);
+        assert_eq!(window.sums(), Sums { calls: most, failures: 2 });
+        window.advance(Time::from_nanos(29_999));
+        assert_eq!(window.sums(), Sums { calls: most, failures: 2 });
+        window.advance(Time::from_nanos(30_000));
+        assert_eq!(window.sums(), Sums::default());
+    }
+
+    /// Each failure's bucket leaves when the window has moved on by its length, one bucket at a time.
+    #[test]
+    fn buckets_leave_one_at_a_time() {
+        let mut window = Window::new(10);
+        for now in (0..300).step_by(10) {
+            window.advance(Time::from_nanos(now));
+            window.add_failure();
+        }
+        for left in (0..30).rev() {
+            window.advance(Time::from_nanos(300 + 10 * (29 - left)));
+            assert_eq!(window.sums().failures, left);
+        }
+    }
 }

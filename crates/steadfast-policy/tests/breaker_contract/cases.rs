@@ -29,10 +29,7 @@ fn c23_a_success_resets_the_streak() {
 #[test]
 fn c24_refused_until_the_cool_down_ends_then_a_success_closes() {
     let mut breaker = after_c22();
-    assert_eq!(
-        attempt(&mut breaker, T0 + secs(14.9), Success),
-        refused(0.1)
-    );
+    assert_eq!(attempt(&mut breaker, T0 + secs(14.9), Success), refused(0.1));
     assert_eq!(attempt(&mut breaker, T0 + secs(15.0), Success), Ok(()));
     assert_eq!(breaker.state(T0 + secs(15.0)), State::Closed);
 }
@@ -42,24 +39,14 @@ fn c25_a_failed_probe_reopens_for_a_full_cool_down_from_its_own_time() {
     let mut breaker = after_c22();
     let probed = T0 + secs(15.0);
     assert_eq!(attempt(&mut breaker, probed, Failure), Ok(()));
-    assert_eq!(
-        attempt(&mut breaker, probed + secs(9.0), Success),
-        refused(6.0)
-    );
-    assert_eq!(
-        attempt(&mut breaker, probed + secs(14.999), Success),
-        refused(0.001)
-    );
+    assert_eq!(attempt(&mut breaker, probed + secs(9.0), Success), refused(6.0));
+    assert_eq!(attempt(&mut breaker, probed + secs(14.999), Success), refused(0.001));
     assert_eq!(attempt(&mut breaker, probed + secs(15.0), Success), Ok(()));
 }
 
 #[test]
 fn c26_while_the_probe_is_out_everyone_else_is_refused_and_its_result_decides() {
-    for (verdict, state) in [
-        (Success, State::Closed),
-        (Failure, State::Open),
-        (Timeout, State::Open),
-    ] {
+    for (verdict, state) in [(Success, State::Closed), (Failure, State::Open), (Timeout, State::Open)] {
         let mut breaker = after_c22();
         let now = T0 + secs(15.0);
         let probe = breaker.try_acquire(now).unwrap();
@@ -99,14 +86,8 @@ fn c28_a_500_a_429_and_a_404_never_open() {
 /// Asked after successes too (S45): the tenth attempt, a success, makes the calls enough.
 #[test]
 fn c29_the_rate_rule_opens_at_the_attempt_that_makes_the_calls_enough() {
-    let mut breaker = Breaker::new(BreakerConfig {
-        failures: 100,
-        minimum_calls: 10,
-        ..BreakerConfig::default()
-    });
-    let verdicts: Vec<Verdict> = (0..10)
-        .map(|i| if i % 2 == 0 { Failure } else { Success })
-        .collect();
+    let mut breaker = Breaker::new(BreakerConfig { failures: 100, minimum_calls: 10, ..BreakerConfig::default() });
+    let verdicts: Vec<Verdict> = (0..10).map(|i| if i % 2 == 0 { Failure } else { Success }).collect();
     assert_eq!(attempts(&mut breaker, T0, &verdicts[..9]), 9);
     assert_eq!(breaker.state(T0), State::Closed);
     assert_eq!(attempt(&mut breaker, T0, verdicts[9]), Ok(()));
@@ -117,9 +98,5 @@ fn c29_the_rate_rule_opens_at_the_attempt_that_makes_the_calls_enough() {
 fn c31_timeouts_open_like_any_failure() {
     let mut breaker = breaker(3);
     assert_eq!(attempts(&mut breaker, T0, &[Timeout; 4]), 3);
-    assert_eq!(
-        breaker.check(Time::ZERO),
-        refused(15.0),
-        "a clock that steps back is no time"
-    );
+    assert_eq!(breaker.check(Time::ZERO), refused(15.0), "a clock that steps back is no time");
 }
