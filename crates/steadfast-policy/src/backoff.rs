@@ -104,13 +104,7 @@ mod tests {
     }
 
     fn with(base: Duration, factor: f64, max: Duration) -> Backoff {
-        Backoff {
-            base,
-            factor,
-            max,
-            jitter: Jitter::None,
-            ..Backoff::default()
-        }
+        Backoff { base, factor, max, jitter: Jitter::None, ..Backoff::default() }
     }
 
     #[test]
@@ -122,25 +116,15 @@ mod tests {
     #[test]
     fn c2_5_each_jitter_keeps_its_range_at_both_ends() {
         let ends = |jitter| {
-            let backoff = Backoff {
-                jitter,
-                ..Backoff::default()
-            };
+            let backoff = Backoff { jitter, ..Backoff::default() };
             (backoff.wait(2, 0), backoff.wait(2, u64::MAX))
         };
         assert_eq!(ends(Jitter::Full), (millis(0), millis(200)));
         assert_eq!(ends(Jitter::Equal), (millis(100), millis(200)));
         assert_eq!(ends(Jitter::Additive), (millis(200), millis(300)));
         assert_eq!(ends(Jitter::None), (millis(200), millis(200)));
-        let odd = Backoff {
-            base: Duration::from_nanos(3),
-            jitter: Jitter::Equal,
-            ..Backoff::default()
-        };
-        assert_eq!(
-            (odd.wait(1, 0), odd.wait(1, u64::MAX)),
-            (Duration::from_nanos(1), Duration::from_nanos(3))
-        );
+        let odd = Backoff { base: Duration::from_nanos(3), jitter: Jitter::Equal, ..Backoff::default() };
+        assert_eq!((odd.wait(1, 0), odd.wait(1, u64::MAX)), (Duration::from_nanos(1), Duration::from_nanos(3)));
     }
 
     #[test]
@@ -148,10 +132,7 @@ mod tests {
         assert_eq!(uniform(millis(10), 1 << 63), millis(5));
         assert_eq!(uniform(millis(10), 1 << 62), Duration::from_micros(2500));
         assert_eq!(uniform(Duration::ZERO, u64::MAX), Duration::ZERO);
-        assert_eq!(
-            uniform(Duration::MAX, u64::MAX),
-            Duration::from_nanos(u64::MAX)
-        );
+        assert_eq!(uniform(Duration::MAX, u64::MAX), Duration::from_nanos(u64::MAX));
         assert_eq!(uniform(Duration::MAX, 0), Duration::ZERO);
     }
 
@@ -177,11 +158,7 @@ mod tests {
         assert_eq!(backoff.cap(3), Duration::from_secs(100));
         let longest = Duration::from_nanos(u64::MAX);
         assert_eq!(backoff.cap(400), longest);
-        let additive = Backoff {
-            jitter: Jitter::Additive,
-            jitter_max: Duration::MAX,
-            ..backoff
-        };
+        let additive = Backoff { jitter: Jitter::Additive, jitter_max: Duration::MAX, ..backoff };
         assert_eq!(additive.wait(400, u64::MAX), longest + longest);
     }
 
@@ -189,20 +166,13 @@ mod tests {
     fn c2_5_a_base_of_zero_never_becomes_a_wait() {
         for factor in [0.0, 2.0, f64::INFINITY, f64::NAN] {
             let backoff = with(Duration::ZERO, factor, Duration::from_secs(60));
-            assert!(
-                [1, 2, 1025, u32::MAX]
-                    .iter()
-                    .all(|&retry| backoff.cap(retry).is_zero()),
-                "{factor}"
-            );
+            assert!([1, 2, 1025, u32::MAX].iter().all(|&retry| backoff.cap(retry).is_zero()), "{factor}");
         }
     }
 
     #[test]
     fn c2_5_odd_factors_are_harmless() {
-        let caps = |factor| {
-            [1, 2, 3].map(|retry| with(millis(100), factor, Duration::from_secs(2)).cap(retry))
-        };
+        let caps = |factor| [1, 2, 3].map(|retry| with(millis(100), factor, Duration::from_secs(2)).cap(retry));
         assert_eq!(caps(1.0), [100, 100, 100].map(millis));
         assert_eq!(caps(0.5), [100, 50, 25].map(millis));
         assert_eq!(caps(0.0), [100, 0, 0].map(millis));

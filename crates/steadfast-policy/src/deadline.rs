@@ -23,12 +23,7 @@ impl Deadline {
     /// `total` is the upstream's timeout for a whole call and `per_call` the caller's own; `Duration::MAX` in either is
     /// no further limit. `inherited` is the deadline of the request being served. A limit can shorten the others, never
     /// lengthen them.
-    pub fn earliest(
-        now: Time,
-        total: Duration,
-        per_call: Option<Duration>,
-        inherited: Option<Time>,
-    ) -> Self {
+    pub fn earliest(now: Time, total: Duration, per_call: Option<Duration>, inherited: Option<Time>) -> Self {
         let own = now + per_call.map_or(total, |limit| limit.min(total));
         Self(inherited.map_or(own, |limit| limit.min(own)))
     }
@@ -74,23 +69,13 @@ mod tests {
 
     #[test]
     fn c1_1_the_earliest_of_three_limits_counts() {
-        let at =
-            |total, per_call, inherited| Deadline::earliest(NOW, total, per_call, inherited).at();
+        let at = |total, per_call, inherited| Deadline::earliest(NOW, total, per_call, inherited).at();
         assert_eq!(at(secs(30), None, None), Time::from_secs(130));
         assert_eq!(at(secs(30), Some(secs(5)), None), Time::from_secs(105));
         assert_eq!(at(secs(30), Some(secs(60)), None), Time::from_secs(130));
-        assert_eq!(
-            at(secs(30), Some(secs(5)), Some(Time::from_secs(103))),
-            Time::from_secs(103)
-        );
-        assert_eq!(
-            at(secs(30), Some(secs(5)), Some(Time::from_secs(200))),
-            Time::from_secs(105)
-        );
-        assert_eq!(
-            at(secs(30), None, Some(Time::from_secs(90))),
-            Time::from_secs(90)
-        );
+        assert_eq!(at(secs(30), Some(secs(5)), Some(Time::from_secs(103))), Time::from_secs(103));
+        assert_eq!(at(secs(30), Some(secs(5)), Some(Time::from_secs(200))), Time::from_secs(105));
+        assert_eq!(at(secs(30), None, Some(Time::from_secs(90))), Time::from_secs(90));
     }
 
     #[test]
@@ -98,10 +83,7 @@ mod tests {
         let unlimited = Deadline::earliest(NOW, Duration::MAX, Some(Duration::MAX), None);
         assert_eq!(unlimited.at(), Time::MAX);
         assert!(unlimited.allows_start(Time::from_secs(1 << 33)));
-        assert_eq!(
-            Deadline::earliest(NOW, secs(30), Some(Duration::MAX), None).at(),
-            Time::from_secs(130)
-        );
+        assert_eq!(Deadline::earliest(NOW, secs(30), Some(Duration::MAX), None).at(), Time::from_secs(130));
         // A sleep that is very long, but not the longest, must not overflow either.
         let long = Deadline::earliest(NOW, Duration::from_secs(u64::MAX / 10), None, None);
         assert_eq!(long.at(), Time::MAX);
@@ -131,16 +113,8 @@ mod tests {
         let just_under = Duration::from_nanos(999_999_999);
         assert!(is_timeout_evidence(secs(1), secs(1), secs(30)));
         assert!(!is_timeout_evidence(just_under, secs(1), secs(30)));
-        assert!(is_timeout_evidence(
-            Duration::from_millis(250),
-            secs(1),
-            Duration::from_millis(500)
-        ));
-        assert!(!is_timeout_evidence(
-            Duration::from_millis(249),
-            secs(1),
-            Duration::from_millis(500)
-        ));
+        assert!(is_timeout_evidence(Duration::from_millis(250), secs(1), Duration::from_millis(500)));
+        assert!(!is_timeout_evidence(Duration::from_millis(249), secs(1), Duration::from_millis(500)));
         assert!(!is_timeout_evidence(just_under, secs(1), Duration::MAX));
     }
 }
