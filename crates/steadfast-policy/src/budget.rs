@@ -119,7 +119,7 @@ pub struct Budget {
     floor_micros: u64,
     gate: bool,
     window: Window,
-    /// The latest time that a decision has seen; an earlier one counts as this.
+    /// The latest time that it was told; an earlier one counts as this.
     seen: Time,
     credit: i64,
     last_grant: Time,
@@ -227,13 +227,13 @@ impl Budget {
 
     /// Books the end of an attempt; `refund` is what it gets back if it was answered.
     fn settle(&mut self, now: Time, refund: i64, answer: Answer) {
+        self.observe(now);
         let change = match answer {
             Answer::Ok => EARN,
             Answer::SlowOk => -SLOW,
             // Before anything is clamped: a failure leaves the bank as it is.
             Answer::ServerError | Answer::Failed => return,
         };
-        self.observe(now);
         let credit = self.credit.saturating_add(refund).saturating_add(change);
         self.credit = credit.max(0).min(capacity(self.window.calls()));
         self.probe_wait = PROBE;
