@@ -61,6 +61,15 @@ pub const HANDOVER: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
 
+/// What a waiter waits for at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Missing {
+    /// A place of its key; it may have to wait for a slot after that.
+    Place,
+    /// Nothing but a slot.
+    Slot,
+}
+
 /// The answer to an attempt that wants to start.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "an admission that is not released holds a slot until the deadline"]
@@ -220,6 +229,14 @@ impl Line {
                 Entry::Refused(refusal)
             }
             None => self.still_queued(id),
+        }
+    }
+
+    /// What a waiter waits for, as of the last call.
+    pub fn missing(&self, ticket: Ticket) -> Missing {
+        match self.waiters.all.get(&ticket.0).map(|waiter| waiter.stage) {
+            Some(Stage::Place { .. }) => Missing::Place,
+            _ => Missing::Slot,
         }
     }
 

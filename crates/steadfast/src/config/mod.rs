@@ -15,7 +15,7 @@ mod draft;
 mod duration;
 mod effective;
 mod headers;
-mod keys;
+pub(crate) mod keys;
 mod kind;
 mod nearest;
 mod problem;
