@@ -11,7 +11,7 @@
 //!
 //! Limit: international names must be given in their `xn--` form; an IPv6 zone (`%eth0`) cannot be given.
 //!
-//! Joining a request's path to it is in [`target`](crate::target).
+//! Joining a request's path to it is in [`target`].
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -230,7 +230,8 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), BaseUrlError> {
     }
     let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse() {
-        Ok(port) if digits && port != 0 => Ok((host, Some(port))),
+        // A leading zero would travel in `Host`, and it is a mistake more often than not.
+        Ok(port) if digits && !authority[bracket + colon..].starts_with(":0") => Ok((host, Some(port))),
         _ => Err(BaseUrlError::BadPort),
     }
 }
@@ -247,13 +248,19 @@ fn check_host(host: &str) -> Result<&str, BaseUrlError> {
     let name = host.strip_suffix('.').unwrap_or(host);
     let known = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let label = |label: &str| !label.is_empty() && label.len() <= 63 && label.bytes().all(known);
-    if name.len() <= 253 && name.split('.').all(label) { Ok(host) } else { Err(BaseUrlError::BadHost) }
+    // A name that ends in a number is an address that some resolvers read in their own way (`127.1`, `010.0.0.1`).
+    let number = name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    let valid = name.len() <= 253 && name.split('.').all(label) && (!number || name.parse::<Ipv4Addr>().is_ok());
+    if valid { Ok(host) } else { Err(BaseUrlError::BadHost) }
 }
 
 /// The path as it is sent, without the slash at its end.
 fn check_prefix(path: &str) -> Result<String, BaseUrlError> {
     if path.contains("//") {
         return Err(BaseUrlError::EmptySegment);
+    }
+    if path.len() > target::MAX_LEN {
+        return Err(BaseUrlError::BadPath(TargetError::TooLong));
     }
     let path = path.strip_suffix('/').unwrap_or(path);
     let mut prefix = String::with_capacity(path.len());

@@ -46,7 +46,7 @@ const PATH: &AsciiSet = &QUERY.add(b'?').add(b'[').add(b']');
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The longest path and query together, in bytes.
-const MAX_LEN: usize = 65_534;
+pub(crate) const MAX_LEN: usize = 65_534;
 
 /// Why a path or query cannot be sent: a mistake of the caller, with nothing sent. Its message repeats nothing of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,7 +104,7 @@ impl BaseUrl {
     ///
     /// # Errors
     ///
-    /// If the path leaves the upstream or its prefix, or cannot be sent; see the head of [`target`](crate::target).
+    /// If the path leaves the upstream or its prefix, or cannot be sent; see the head of [`target`](self).
     pub fn join(&self, path: &str, query: Option<&str>) -> Result<Uri, TargetError> {
         refuse_other_host(path)?;
         let (path, own_query) = match path.split_once('?') {

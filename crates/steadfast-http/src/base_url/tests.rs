@@ -63,6 +63,14 @@ fn c9_3_what_is_no_base_url() {
         ("http://[v1.x]", E::BadHost),
         ("http://[::1]:", E::BadPort),
         ("http://[::1]:99999", E::BadPort),
+        ("http://billing:080", E::BadPort),
+        ("http://billing:00", E::BadPort),
+        ("http://127.1", E::BadHost),
+        ("http://1", E::BadHost),
+        ("http://256.0.0.1", E::BadHost),
+        ("http://010.0.0.1", E::BadHost),
+        ("http://1.2.3.4.5", E::BadHost),
+        ("http://a.1", E::BadHost),
         ("http://bill ing", E::BadHost),
         ("http://billing ", E::BadHost),
         ("http://billing\n", E::BadHost),
@@ -93,6 +101,9 @@ fn c9_3_what_is_no_base_url() {
     assert!(long("a", 62).is_ok());
     assert_eq!(long("a.", 127), Err(E::BadHost));
     assert!(long("a.", 126).is_ok());
+    let path = |len: usize| parse(&format!("http://h/{}", "a".repeat(len)));
+    assert_eq!(path(70_000), Err(E::BadPath(TargetError::TooLong)));
+    assert!(path(60_000).is_ok());
 }
 
 /// 8.6, A131: no error repeats any of a secret.
@@ -179,6 +190,8 @@ fn c8_3_loopback() {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::seeded())]
+
     #[test]
     fn no_text_panics_and_what_is_taken_is_read_back(text in ".{0,40}") {
         let _ = parse(&text);

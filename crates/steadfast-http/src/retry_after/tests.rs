@@ -200,6 +200,8 @@ fn b6_any_clock() {
 }
 
 proptest! {
+    #![proptest_config(crate::testing::seeded())]
+
     /// B6
     #[test]
     fn b6_no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), now in 0..1_u64 << 40) {

@@ -234,7 +234,7 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(crate::testing::seeded())]
 
     /// 8.4: whatever is asked for, the request goes to this host and below this prefix.
     #[test]
