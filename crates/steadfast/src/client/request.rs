@@ -212,7 +212,8 @@ impl RequestBuilder {
             idempotency_key: self.idempotency_key.as_ref(),
             deadline_header: settings.deadline_header.as_ref(),
             call: Some(&self.headers),
-        });
+        })
+        .map_err(|error| error.to_string())?;
         let repeat = Repeat::of(&self.method, headers.headers(), self.retry).map_err(|error| error.to_string())?;
         let trace = self.context.trace().cloned();
         Ok(Prepared { method: self.method, uri, headers, body: self.payload.bytes, repeat, trace })
