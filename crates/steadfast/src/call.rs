@@ -206,7 +206,7 @@ impl<'a> Call<'a> {
         };
         self.report.push_attempt(record);
         let upstream = self.upstream;
-        upstream.events.emit(|| Event::Attempt { upstream: upstream.name.clone(), attempt: record });
+        upstream.events.emit_fine(|| Event::Attempt { upstream: upstream.name.clone(), attempt: record });
     }
 
     fn finish<Out>(mut self, results: Results<Out>, end: End) -> Finished<Out> {

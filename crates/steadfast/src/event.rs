@@ -56,7 +56,8 @@ pub enum Event {
     },
 }
 
-/// Where events go. Called on the calling task, outside of every lock: it may read snapshots, and should return soon.
+/// Where events go: to the log, and to whoever listens. Called on the calling task, outside of every lock: a hook may
+/// read snapshots, and should return soon.
 #[derive(Clone, Default)]
 pub(crate) struct EventHook(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
 
@@ -65,10 +66,45 @@ impl EventHook {
         Self(Some(Arc::new(hook)))
     }
 
-    /// Emits what `event` makes, if anybody listens.
+    /// Tells what `event` makes, if anybody could hear it.
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
+        if self.0.is_none() && !tracing::enabled!(tracing::Level::WARN) {
+            return;
+        }
+        let event = event();
+        log(&event);
         if let Some(hook) = &self.0 {
-            hook(&event());
+            hook(&event);
+        }
+    }
+
+    /// The same for what happens on every call, which the log shows at its finest level only.
+    pub(crate) fn emit_fine(&self, event: impl FnOnce() -> Event) {
+        if self.0.is_some() || tracing::enabled!(tracing::Level::TRACE) {
+            self.emit(event);
+        }
+    }
+}
+
+/// The event's line in the log: the upstream and what happened, never a path, a query, or an address.
+fn log(event: &Event) {
+    match event {
+        Event::Transition { upstream, transition } => {
+            let (from, to, why) = (transition.from, transition.to, transition.why);
+            tracing::warn!(%upstream, ?from, ?to, ?why, "circuit breaker changed its state");
+        }
+        Event::Attempt { upstream, attempt } => {
+            let (number, duration, outcome) = (attempt.number, attempt.duration, attempt.outcome.name());
+            tracing::trace!(%upstream, number, ?duration, %outcome, sent = attempt.sent.name(), "attempt");
+        }
+        Event::Retry { upstream, attempt, wait, reason } => {
+            tracing::info!(%upstream, attempt, ?wait, reason = reason.name(), "retry");
+        }
+        Event::BudgetDenied { upstream, reason } => {
+            tracing::warn!(%upstream, %reason, "the retry budget denied a retry");
+        }
+        Event::Rejected { upstream, kind, retry_after } => {
+            tracing::info!(%upstream, %kind, ?retry_after, "refused, nothing sent");
         }
     }
 }

@@ -36,6 +36,6 @@ pub use event::Event;
 pub use guard::{Context, Guard, GuardBuilder, GuardError};
 pub use report::Report;
 pub use snapshot::Snapshot;
-pub use steadfast_http as http_meaning;
-pub use steadfast_http::CallContext;
+pub use steadfast_http::problem::ProblemDetails;
+pub use steadfast_http::{BaseUrl, CallContext, Fault, Sent, TraceContext, encode_segment};
 pub use steadfast_policy as policy;

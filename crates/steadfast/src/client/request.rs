@@ -75,7 +75,11 @@ impl RequestBuilder {
         HeaderValue: TryFrom<V>,
     {
         match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
-            (Ok(name), Ok(value)) => drop(self.headers.append(name, value)),
+            (Ok(name), Ok(value)) => {
+                if self.headers.try_append(name, value).is_err() {
+                    self.mistaken("there are more headers than a request can carry");
+                }
+            }
             (Err(_), _) => self.mistaken("a header name is not a token of RFC 9110"),
             (Ok(name), Err(_)) => {
                 self.mistaken(format_args!("the value of header {name} has characters that none may have"))

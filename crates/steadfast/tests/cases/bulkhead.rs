@@ -77,3 +77,24 @@ fn a90_a_waiter_that_gave_up_never_holds_a_slot() {
     }
     world.assert_at_rest();
 }
+
+/// 5.2: a call that nobody polls any more holds its slot to its deadline, and not a moment longer.
+#[test]
+fn c5_2_a_slot_that_nobody_polls_is_reclaimed_at_the_deadline() {
+    let world = World::with([Step::hang(), Step::status(200)], |client| {
+        client.max_concurrent(1).bulkhead_wait(secs(5)).total_timeout(secs(3)).retries(0)
+    });
+    let mut stuck = Box::pin(world.client.get("/stuck").send());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(stuck.as_mut().poll(&mut context).is_pending());
+    world.clock.advance(secs(1));
+    let result = world.get();
+    assert_eq!(status(&result), 200);
+    assert_eq!(waits(&result, WaitReason::Bulkhead), [secs(2)], "it waited for the lease to end");
+    // What comes back late gives nothing back twice.
+    drop(stuck);
+    assert_eq!(world.client.snapshot().line.in_use, 0);
+    let results = world.get_many(2);
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 2);
+    assert_eq!(world.upstream.peak(), 2, "the stuck attempt and the one that took its slot");
+}
