@@ -24,7 +24,7 @@ use crate::admission::{self, PaidRetry};
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
-use crate::report::{AttemptRecord, Ended, Report, WaitReason, WaitRecord};
+use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
 use crate::upstream::{Refused, Upstream};
 
@@ -150,18 +150,19 @@ impl<'a> Call<'a> {
             timer::until(future, timer, clock, limit).await
         };
         self.now = self.now.max(clock.now());
-        if let Some(out) = out {
-            let judged = operation.judge(attempt, self.now.since(attempt.started), &out);
-            return (Some(out), judged);
-        }
-        self.now = self.now.max(limit);
-        let fault = if limit == attempt.deadline { Fault::Deadline } else { Fault::AttemptTimeout };
-        let mut judged = operation.judge_cut(fault);
-        if fault == Fault::Deadline {
+        let mut judged = match &out {
+            Some(out) => operation.judge(attempt, self.now.since(attempt.started), out),
+            None => {
+                self.now = self.now.max(limit);
+                operation.judge_cut(if limit == attempt.deadline { Fault::Deadline } else { Fault::AttemptTimeout })
+            }
+        };
+        // A transport may have seen the deadline pass before this timer did.
+        if judged.outcome == Outcome::Fault(Fault::Deadline) {
             judged.judgement.verdict = self.deadline_verdict(attempt);
             judged.judgement.advice = Advice::NotRetryable;
         }
-        (None, judged)
+        (out, judged)
     }
 
     /// 1.5: an attempt that the deadline cut is evidence only if it had time enough to be answered.
@@ -233,7 +234,7 @@ impl End {
         match (judged.result, judged.outcome) {
             (ResultKind::PoolFull, _) => Some(Self::PoolFull),
             (ResultKind::StaleResponse, _) => Some(Self::Result(Ended::Stale408)),
-            (_, crate::report::Outcome::Fault(Fault::Deadline)) => Some(Self::Cut),
+            (_, Outcome::Fault(Fault::Deadline)) => Some(Self::Cut),
             _ => None,
         }
     }

@@ -166,3 +166,17 @@ fn c1_3_timeouts_cannot_be_turned_off() {
         assert!(error.to_string().contains("read_timeout"), "{error}");
     }
 }
+
+#[test]
+fn c1_5_a_deadline_that_the_transport_saw_first_is_judged_alike() {
+    use steadfast::{Fault, Sent};
+    for (after, state) in [(ms(500), "closed"), (secs(1), "open")] {
+        let step = Step::fail(Fault::Deadline, Sent::Unknown).after(after);
+        let world = World::with([step], |client| client.breaker_failures(1));
+        let result = world.get();
+        assert_eq!(kind(&result), ErrorKind::Timeout);
+        assert_eq!(ended(&result), "deadline");
+        assert_eq!(world.state(), state);
+        assert_eq!(world.upstream.requests(), 1);
+    }
+}
