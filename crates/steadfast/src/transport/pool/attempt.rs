@@ -42,7 +42,7 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
     };
     // hyper keeps what it began with, so the second try needs a copy.
     let copy = request.clone();
-    let mut lease = Lease::begin(connection, &pool.stock, now, deadline);
+    let mut lease = Lease::again(connection, &pool.stock, now, deadline);
     attach(progress, &lease);
     let again = match lease.send(request).await {
         Ok(response) if !is_stale_408(&response) => return answer(lease, response, progress).await,
@@ -88,7 +88,7 @@ async fn on_fresh(
     progress: &mut Progress,
 ) -> Answer {
     let connection = open(pool, room).await?;
-    let mut lease = Lease::begin(connection, &pool.stock, Instant::now(), deadline);
+    let mut lease = Lease::first(connection, &pool.stock, Instant::now(), deadline);
     attach(progress, &lease);
     match lease.send(request).await {
         Ok(response) => answer(lease, response, progress).await,

@@ -66,8 +66,15 @@ pub(crate) struct Unanswered {
 }
 
 impl Lease {
-    pub(crate) fn begin(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
-        connection.meter.begin(now, deadline);
+    /// The use of a connection from the pool.
+    pub(crate) fn again(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
+        connection.meter.begin(now, deadline, true);
+        Self { connection: Some(connection), stock: Arc::clone(stock) }
+    }
+
+    /// The first use of a connection.
+    pub(crate) fn first(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
+        connection.meter.begin(now, deadline, false);
         Self { connection: Some(connection), stock: Arc::clone(stock) }
     }
 

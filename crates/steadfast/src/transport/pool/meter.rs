@@ -64,6 +64,21 @@ const WRITING: u8 = 1;
 const SENT: u8 = 2;
 /// Nothing was written, and nothing will be.
 const CANCELLED: u8 = 3;
+/// Nothing was written, and the first write must look at the socket before.
+const UNPROBED: u8 = 4;
+
+/// A connection that lay idle for so long is looked at before it is written to.
+const PROBE_AFTER: u64 = 10_000_000;
+
+/// What the I/O wrapper may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    Write,
+    /// Write if nothing has come on the idle connection: neither its end nor bytes that nobody asked for.
+    Probe,
+    /// The request was cancelled before its first byte.
+    Cancelled,
+}
 
 /// The shared block; see the module.
 #[derive(Debug)]
@@ -142,11 +157,14 @@ impl Meter {
     // ---- the user's side
 
     /// A request is about to be handed over; the wait for its response begins.
-    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>) {
-        self.gate.store(UNSENT, Ordering::Release);
+    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>, is_reused: bool) {
+        let since = self.at(now);
+        let rested = since.saturating_sub(self.last_moved.load(Ordering::Relaxed));
+        let gate = if is_reused && rested >= PROBE_AFTER { UNPROBED } else { UNSENT };
+        self.gate.store(gate, Ordering::Release);
         self.closed_by.store(0, Ordering::Relaxed);
         self.blocked.store(NEVER, Ordering::Relaxed);
-        self.since.store(self.at(now), Ordering::Relaxed);
+        self.since.store(since, Ordering::Relaxed);
         self.deadline.store(deadline.map_or(NEVER, |deadline| self.at(deadline)), Ordering::Relaxed);
         self.enter(Phase::Awaited);
     }
@@ -191,7 +209,11 @@ impl Meter {
 
     /// Forbids any further first write, and says whether anything was sent.
     pub(crate) fn cancel(&self) -> Sent {
-        match self.gate.compare_exchange(UNSENT, CANCELLED, Ordering::AcqRel, Ordering::Acquire) {
+        let cancelled = self.gate.fetch_update(Ordering::AcqRel, Ordering::Acquire, |gate| match gate {
+            UNSENT | UNPROBED => Some(CANCELLED),
+            _ => None,
+        });
+        match cancelled {
             Ok(_) | Err(CANCELLED) => Sent::No,
             Err(_) => Sent::Unknown,
         }
@@ -200,7 +222,7 @@ impl Meter {
     /// Whether anything has been sent so far.
     pub(crate) fn sent(&self) -> Sent {
         match self.gate.load(Ordering::Acquire) {
-            UNSENT | CANCELLED => Sent::No,
+            UNSENT | UNPROBED | CANCELLED => Sent::No,
             _ => Sent::Unknown,
         }
     }
@@ -213,13 +235,24 @@ impl Meter {
 
     // ---- the socket's side
 
-    /// Before a write: false if the request was cancelled before its first byte.
-    pub(crate) fn may_write(&self) -> bool {
-        match self.gate.load(Ordering::Acquire) {
-            SENT | WRITING => true,
-            CANCELLED => false,
-            _ => self.gate.compare_exchange(UNSENT, WRITING, Ordering::AcqRel, Ordering::Acquire).is_ok(),
+    /// Before a write. What was claimed must be followed by one of the three `on_` below.
+    pub(crate) fn claim(&self) -> Claim {
+        let gate = self.gate.load(Ordering::Acquire);
+        let claim = match gate {
+            SENT | WRITING => return Claim::Write,
+            CANCELLED => return Claim::Cancelled,
+            UNPROBED => Claim::Probe,
+            _ => Claim::Write,
+        };
+        match self.gate.compare_exchange(gate, WRITING, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => claim,
+            Err(_) => Claim::Cancelled,
         }
+    }
+
+    /// The probe found that the connection is not to be used: nothing was written, and nothing will be.
+    pub(crate) fn on_dead(&self) {
+        self.gate.store(CANCELLED, Ordering::Release);
     }
 
     pub(crate) fn on_written(&self) {
