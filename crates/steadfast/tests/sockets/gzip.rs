@@ -84,7 +84,7 @@ async fn c2_4_a_body_that_is_not_whole_gzip_is_a_decode_error() {
 /// 7.5: the limit is that of the decoded bytes.
 #[tokio::test]
 async fn c7_5_a_bomb_is_stopped_at_the_limit() {
-    let bomb = gzip(&vec![0; 200 * 1024 * 1024]);
+    let bomb = gzip(&vec![0; 48 * 1024 * 1024]);
     assert!(bomb.len() < 1024 * 1024);
     assert_fault(decoded(gzip_response(&bomb), 1_000_000).await, Fault::TooLarge, Sent::Yes);
 

@@ -139,6 +139,16 @@ async fn c2_11_a_stale_408_sends_a_repeatable_request_to_a_fresh_connection() {
     assert_eq!(server.connections(), 2);
 }
 
+/// Where the second try fails, the first may still have been taken.
+#[tokio::test]
+async fn after_a_stale_408_the_outcome_stays_unknown() {
+    let server = Server::start(stale).await;
+    let pool = server.pool();
+    send(&pool, get("/")).await.unwrap();
+    drop(server);
+    assert_fault(send(&pool, get("/")).await, Fault::Connect, Sent::Unknown);
+}
+
 #[tokio::test]
 async fn c2_11_a_stale_408_is_marked_for_a_request_that_may_not_be_repeated() {
     let server = Server::start(stale).await;
