@@ -15,6 +15,7 @@
 //! them. The tracing pair is one thing: it never mixes one source's `traceparent` with another's `tracestate`,
 //! unless the call's own headers ask for just that.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -80,6 +81,7 @@ pub fn compose(layers: &Layers<'_>) -> Result<CallHeaders, InvalidHeader> {
     }
     let mut headers = HeaderMap::new();
     let mut dropped = Vec::new();
+    let mut own = Vec::new();
     let set = |headers: &mut HeaderMap, name: HeaderName, value: Option<&HeaderValue>| {
         if let Some(value) = value {
             headers.insert(name, value.clone());
@@ -94,18 +96,17 @@ pub fn compose(layers: &Layers<'_>) -> Result<CallHeaders, InvalidHeader> {
     set(&mut headers, AUTHORIZATION, layers.bearer);
     set(&mut headers, IDEMPOTENCY_KEY, layers.idempotency_key);
     if let Some(call) = layers.call {
-        merge(&mut headers, call, &mut dropped, true);
+        own = merge(&mut headers, call, &mut dropped, true);
     }
     for (name, value) in &mut headers {
         if is_secret(name) {
             value.set_sensitive(true);
         }
     }
-    let own = |name: &HeaderName| layers.call.is_some_and(|call| call.contains_key(name));
     Ok(CallHeaders {
-        own_traceparent: own(&TRACEPARENT),
-        own_tracestate: own(&TRACESTATE),
-        deadline_header: layers.deadline_header.filter(|name| !own(name)).cloned(),
+        own_traceparent: own.contains(&&TRACEPARENT),
+        own_tracestate: own.contains(&&TRACESTATE),
+        deadline_header: layers.deadline_header.filter(|name| !own.contains(name)).cloned(),
         headers,
         dropped,
     })
@@ -143,28 +144,35 @@ impl CallHeaders {
     }
 }
 
-/// Puts one source over what weaker ones gave.
-fn merge(headers: &mut HeaderMap, source: &HeaderMap, dropped: &mut Vec<HeaderName>, of_call: bool) {
+/// Puts one source over what weaker ones gave; returns the names that it set.
+fn merge<'a>(
+    headers: &mut HeaderMap,
+    source: &'a HeaderMap,
+    dropped: &mut Vec<HeaderName>,
+    of_call: bool,
+) -> Vec<&'a HeaderName> {
     let named = named_by_connection(source);
+    let of_connection = |name: &&HeaderName| {
+        let client = **name == CONTENT_LENGTH || (of_call && **name == HOST);
+        client || is_hop_by_hop(name) || named.contains(*name)
+    };
+    let (drop, keep): (Vec<_>, Vec<_>) = source.keys().partition(of_connection);
+    dropped.extend(drop.into_iter().cloned());
     // A traceparent without a tracestate must not meet the one of a weaker source.
-    if source.contains_key(TRACEPARENT) {
+    if keep.contains(&&TRACEPARENT) {
         headers.remove(TRACESTATE);
     }
-    for name in source.keys() {
-        let client = *name == CONTENT_LENGTH || (of_call && *name == HOST);
-        if client || is_hop_by_hop(name) || named.contains(name) {
-            dropped.push(name.clone());
-            continue;
-        }
-        headers.remove(name);
-        for value in source.get_all(name) {
-            headers.append(name, value.clone());
+    for name in &keep {
+        headers.remove(*name);
+        for value in source.get_all(*name) {
+            headers.append(*name, value.clone());
         }
     }
+    keep
 }
 
 /// The names that `Connection` lists; what is no name is no header either.
-fn named_by_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+fn named_by_connection(headers: &HeaderMap) -> HashSet<HeaderName> {
     let tokens = headers.get_all(CONNECTION).into_iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
     tokens.filter_map(|token| HeaderName::from_bytes(token.trim_ascii()).ok()).collect()
 }

@@ -180,6 +180,21 @@ fn a141_connection_cannot_take_an_inherited_header_away() {
     assert_eq!(values(headers.headers(), "x-request-id"), ["Bearer x"]);
 }
 
+/// A141, A135: what `Connection` takes away is not there, so the attempt's own takes its place.
+#[test]
+fn a141_a_dropped_trace_or_deadline_is_not_the_calls_own() {
+    let call = map(&[
+        ("connection", "traceparent, tracestate, x-left"),
+        ("traceparent", OTHER),
+        ("tracestate", "own=1"),
+        ("x-left", "1"),
+    ]);
+    let left = HeaderName::from_static("x-left");
+    let layers = Layers { deadline_header: Some(&left), call: Some(&call), ..Layers::default() };
+    let headers = compose(&layers).unwrap().for_attempt(Some(&trace(PARENT, "vendor=1")), LEFT);
+    assert_eq!(headers, map(&[("traceparent", PARENT), ("tracestate", "vendor=1"), ("x-left", "5000")]));
+}
+
 /// 8.6, A133: `Debug` masks what is secret, whoever set it.
 #[test]
 fn c8_6_secrets_are_masked() {

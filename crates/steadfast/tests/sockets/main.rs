@@ -5,5 +5,13 @@
 // clippy's allowance for tests does not reach the helpers of an integration test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod addresses;
 mod basics;
+mod cancel;
+mod capacity;
+mod framing;
+mod gzip;
+mod resets;
 mod server;
+mod timeouts;
+mod tls;

@@ -10,8 +10,9 @@ use http::{Method, Request, Response, StatusCode};
 use steadfast::transport::{
     Outgoing, Pool, PoolConfig, PoolSnapshot, Progress, ResponseBody, SystemResolver, TransportError,
 };
+use steadfast_http::{Fault, Sent};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -52,6 +53,15 @@ pub(crate) fn ok(body: &str) -> Step {
     write(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
 }
 
+/// What a failed exchange must say.
+#[track_caller]
+pub(crate) fn assert_fault<T>(result: Result<T, TransportError>, fault: Fault, sent: Sent) {
+    let Err(error) = result else { panic!("expected {fault}, got a response") };
+    assert_eq!((error.fault(), error.sent()), (fault, sent), "{error:?}");
+    // The word for the kind, and nothing of the address or the path.
+    assert_eq!(error.to_string(), fault.name());
+}
+
 /// What one connection has seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
@@ -79,7 +89,18 @@ impl Server {
         address: &str,
         script: impl Fn(usize) -> Vec<Step> + Send + 'static,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+        Self::serve(TcpListener::bind(address).await?, script)
+    }
+
+    /// A server for whom the system keeps little, so that a long request waits in the client.
+    pub(crate) async fn narrow(script: impl Fn(usize) -> Vec<Step> + Send + 'static) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(64 * 1024).unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        Self::serve(socket.listen(16).unwrap(), script).unwrap()
+    }
+
+    fn serve(listener: TcpListener, script: impl Fn(usize) -> Vec<Step> + Send + 'static) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let log = Log::default();
         let seen = Arc::clone(&log);
@@ -91,6 +112,22 @@ impl Server {
             }
         });
         Ok(Self { address, log, task })
+    }
+
+    /// A server with a thread of its own: it goes on while the test's thread is held up.
+    pub(crate) fn on_thread(script: impl Fn(usize) -> Vec<Step> + Send + 'static) -> Self {
+        let (send, started) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let server = Self::start(script).await;
+                let (log, address) = (Arc::clone(&server.log), server.address);
+                send.send(Self { address, log, task: tokio::spawn(sleep(LONG)) }).unwrap();
+                sleep(LONG).await;
+                drop(server);
+            });
+        });
+        started.recv().unwrap()
     }
 
     /// How many connections there have been.

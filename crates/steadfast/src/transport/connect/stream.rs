@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::transport::pool::meter::Meter;
+use crate::transport::pool::meter::{Claim, Meter};
 
 /// A socket that notes its movements. It lies below TLS, so that what counts is what the kernel took.
 #[derive(Debug)]
@@ -23,6 +23,19 @@ impl Metered {
         Self { socket, meter }
     }
 
+    /// Asks for the right to write; an error if there is nothing to be written to, or any more.
+    fn claim(&self) -> io::Result<()> {
+        match self.meter.claim() {
+            Claim::Write => Ok(()),
+            Claim::Cancelled => Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the request was cancelled")),
+            Claim::Probe if has_input(&self.socket) => {
+                self.meter.on_dead();
+                Err(io::Error::new(io::ErrorKind::NotConnected, "the connection was given up while it was idle"))
+            }
+            Claim::Probe => Ok(()),
+        }
+    }
+
     fn on_write(&self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
         match &result {
             Poll::Ready(Ok(written)) if *written > 0 => self.meter.on_written(),
@@ -33,9 +46,26 @@ impl Metered {
     }
 }
 
-/// The request was given up before its first byte: nothing of it may go out any more.
-fn cancelled() -> Poll<io::Result<usize>> {
-    Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the request was cancelled")))
+/// Whether there is anything to read: bytes, the end, or an error.
+///
+/// It asks the kernel. The runtime's own idea is as old as its last look at the sockets, which on a busy thread is a
+/// while ago, and a request that goes out meanwhile would be lost with an unknown outcome.
+fn has_input(socket: &TcpStream) -> bool {
+    #[cfg(unix)]
+    let copy = {
+        use std::os::fd::AsFd;
+        socket.as_fd().try_clone_to_owned().map(std::net::TcpStream::from)
+    };
+    #[cfg(windows)]
+    let copy = {
+        use std::os::windows::io::AsSocket;
+        socket.as_socket().try_clone_to_owned().map(std::net::TcpStream::from)
+    };
+    let Ok(copy) = copy else { return false };
+    match copy.peek(&mut [0]) {
+        Ok(_) => true,
+        Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+    }
 }
 
 impl AsyncRead for Metered {
@@ -51,9 +81,7 @@ impl AsyncRead for Metered {
 
 impl AsyncWrite for Metered {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        if !self.meter.may_write() {
-            return cancelled();
-        }
+        self.claim()?;
         let result = Pin::new(&mut self.socket).poll_write(cx, buf);
         self.on_write(result)
     }
@@ -63,9 +91,7 @@ impl AsyncWrite for Metered {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if !self.meter.may_write() {
-            return cancelled();
-        }
+        self.claim()?;
         let result = Pin::new(&mut self.socket).poll_write_vectored(cx, bufs);
         self.on_write(result)
     }

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::future::poll_fn;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::header::CONNECTION;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
@@ -15,13 +16,11 @@ use steadfast_http::{Fault, Sent};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use bytes::Bytes;
-
 use super::Inner;
 use super::body::PooledBody;
 use super::connection::{Connection, Lease};
 use super::driver::Driver;
-use super::stock::{Checkout, Grant, Room, Waiting};
+use super::stock::{Grant, Room};
 use crate::transport::{Outgoing, Progress, ResponseBody, Stale408, TransportError};
 
 type Answer = Result<Response<ResponseBody>, TransportError>;
@@ -32,49 +31,50 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
     let now = Instant::now();
     let deadline = now.checked_add(outgoing.time_left);
     let request = pool.target.prepare(outgoing.request);
-    let (connection, now) = match pool.stock.check_out(now) {
-        Checkout::Reuse(connection) => (connection, now),
-        Checkout::Open(room) => return Box::pin(on_fresh(pool, room, request, deadline, progress)).await,
-        Checkout::Wait(granted) => match Waiting::new(&pool.stock, granted).grant(pool.pool_timeout).await? {
-            Grant::Connection(connection) => (connection, Instant::now()),
-            Grant::Room(room) => return Box::pin(on_fresh(pool, room, request, deadline, progress)).await,
-        },
+    let (grant, now) = match pool.stock.check_out(now) {
+        Ok(grant) => (grant, now),
+        Err(waiting) => (waiting.grant(pool.pool_timeout).await?, Instant::now()),
     };
-    // hyper keeps what it began with, so the second try needs a copy.
+    let connection = match grant {
+        Grant::Connection(connection) => connection,
+        // Boxed, as it is large and rare.
+        Grant::Room(room) => return Box::pin(on_fresh(pool, room, request, deadline, progress)).await,
+    };
+    // hyper keeps what it began with, so a second try needs a copy.
     let copy = request.clone();
-    let mut lease = Lease::begin(connection, &pool.stock, now, deadline);
+    let mut lease = Lease::again(connection, &pool.stock, now, deadline);
     attach(progress, &lease);
-    let again = match lease.send(request).await {
-        Ok(response) if !is_stale_408(&response) => return answer(lease, response, progress).await,
+    match lease.send(request).await {
+        Ok(response) if !is_stale_408(&response) => answer(lease, response, progress).await,
         Ok(response) if outgoing.repeatable => {
             progress.hand_over();
-            drop(response);
-            copy
+            drop((response, lease));
+            let second = Box::pin(again(pool, copy, deadline, progress)).await;
+            second.map_err(TransportError::sent_before)
         }
         Ok(mut response) => {
             response.extensions_mut().insert(Stale408);
-            return answer(lease, response, progress).await;
+            answer(lease, response, progress).await
         }
-        Err(failed) if failed.was_dead => failed.given_back.unwrap_or(copy),
-        Err(failed) => return Err(failed.error),
-    };
-    drop(lease);
-    Box::pin(again_on_fresh(pool, again, deadline, progress)).await
+        Err(failed) if failed.was_dead => {
+            drop(lease);
+            let request = failed.given_back.unwrap_or(copy);
+            Box::pin(again(pool, request, deadline, progress)).await
+        }
+        Err(failed) => Err(failed.error),
+    }
 }
 
-async fn again_on_fresh(
+/// The second try. It takes a fresh connection, as others from the pool may be as dead as the first.
+async fn again(
     pool: &Inner,
     request: Request<Full<Bytes>>,
     deadline: Option<Instant>,
     progress: &mut Progress,
 ) -> Answer {
     let room = match pool.stock.check_out_room() {
-        Checkout::Open(room) => room,
-        Checkout::Wait(granted) => match Waiting::new(&pool.stock, granted).grant(pool.pool_timeout).await? {
-            Grant::Room(room) => room,
-            Grant::Connection(_) => return Err(TransportError::new(Fault::PoolTimeout, Sent::No)),
-        },
-        Checkout::Reuse(_) => return Err(TransportError::new(Fault::PoolTimeout, Sent::No)),
+        Ok(room) => room,
+        Err(waiting) => waiting.room(pool.pool_timeout).await?,
     };
     on_fresh(pool, room, request, deadline, progress).await
 }
@@ -88,7 +88,7 @@ async fn on_fresh(
     progress: &mut Progress,
 ) -> Answer {
     let connection = open(pool, room).await?;
-    let mut lease = Lease::begin(connection, &pool.stock, Instant::now(), deadline);
+    let mut lease = Lease::first(connection, &pool.stock, Instant::now(), deadline);
     attach(progress, &lease);
     match lease.send(request).await {
         Ok(response) => answer(lease, response, progress).await,

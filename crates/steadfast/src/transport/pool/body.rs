@@ -63,9 +63,11 @@ impl Body for PooledBody {
                     self.last = frame.into_data().ok();
                 }
                 Poll::Ready(Some(Err(error))) => {
-                    let limit = self.lease.take().and_then(|lease| lease.closed_by());
-                    let fault = limit.unwrap_or_else(|| in_body(&error));
-                    return Poll::Ready(Some(Err(TransportError::new(fault, Sent::Yes).with_source(error))));
+                    let error = match self.lease.take().and_then(|lease| lease.closed_by()) {
+                        Some(limit) => TransportError::new(limit, Sent::Yes),
+                        None => TransportError::new(in_body(&error), Sent::Yes).with_source(error),
+                    };
+                    return Poll::Ready(Some(Err(error)));
                 }
                 Poll::Ready(None) => {}
             }

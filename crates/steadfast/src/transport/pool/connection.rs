@@ -66,8 +66,15 @@ pub(crate) struct Unanswered {
 }
 
 impl Lease {
-    pub(crate) fn begin(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
-        connection.meter.begin(now, deadline);
+    /// The use of a connection from the pool.
+    pub(crate) fn again(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
+        connection.meter.begin(now, deadline, true);
+        Self { connection: Some(connection), stock: Arc::clone(stock) }
+    }
+
+    /// The first use of a connection.
+    pub(crate) fn first(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
+        connection.meter.begin(now, deadline, false);
         Self { connection: Some(connection), stock: Arc::clone(stock) }
     }
 
@@ -95,20 +102,18 @@ impl Lease {
             _ if given_back.is_some() => Sent::No,
             sent => sent,
         };
-        let limit = connection.meter.closed_by();
+        if let Some(limit) = connection.meter.closed_by() {
+            return Err(Unanswered { error: TransportError::new(limit, sent), given_back, was_dead: false });
+        }
         let source = refused.into_error();
-        let fault = limit.unwrap_or_else(|| before_head(&source));
-        let error = TransportError::new(fault, sent).with_source(source);
-        let was_dead = limit.is_none() && sent == Sent::No;
-        Err(Unanswered { error, given_back, was_dead })
+        let error = TransportError::new(before_head(&source), sent).with_source(source);
+        Err(Unanswered { error, given_back, was_dead: sent == Sent::No })
     }
 
     /// The user begins to wait for the next piece of the body.
     pub(crate) fn on_wait(&self) {
-        if let Some(connection) = &self.connection
-            && !connection.meter.is_awaited()
-        {
-            connection.meter.await_from_now(Phase::Awaited);
+        if let Some(connection) = &self.connection {
+            connection.meter.wait(Phase::Awaited);
         }
     }
 
@@ -143,7 +148,7 @@ impl Lease {
                 Poll::Ready(())
             }
             Poll::Pending => {
-                connection.meter.await_from_now(Phase::Settling);
+                connection.meter.wait(Phase::Settling);
                 // The upstream answered without taking the whole request: there is nothing to wait for.
                 if connection.meter.is_blocked() {
                     self.connection = None;

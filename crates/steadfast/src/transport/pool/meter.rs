@@ -64,6 +64,21 @@ const WRITING: u8 = 1;
 const SENT: u8 = 2;
 /// Nothing was written, and nothing will be.
 const CANCELLED: u8 = 3;
+/// Nothing was written, and the first write must look at the socket before.
+const UNPROBED: u8 = 4;
+
+/// A connection that lay idle for so long is looked at before it is written to.
+const PROBE_AFTER: u64 = 10_000_000;
+
+/// What the I/O wrapper may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    Write,
+    /// Write if nothing has come on the idle connection: neither its end nor bytes that nobody asked for.
+    Probe,
+    /// The request was cancelled before its first byte.
+    Cancelled,
+}
 
 /// The shared block; see the module.
 #[derive(Debug)]
@@ -142,11 +157,14 @@ impl Meter {
     // ---- the user's side
 
     /// A request is about to be handed over; the wait for its response begins.
-    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>) {
-        self.gate.store(UNSENT, Ordering::Release);
+    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>, is_reused: bool) {
+        let since = self.at(now);
+        let rested = since.saturating_sub(self.last_moved.load(Ordering::Relaxed));
+        let gate = if is_reused && rested >= PROBE_AFTER { UNPROBED } else { UNSENT };
+        self.gate.store(gate, Ordering::Release);
         self.closed_by.store(0, Ordering::Relaxed);
         self.blocked.store(NEVER, Ordering::Relaxed);
-        self.since.store(self.at(now), Ordering::Relaxed);
+        self.since.store(since, Ordering::Relaxed);
         self.deadline.store(deadline.map_or(NEVER, |deadline| self.at(deadline)), Ordering::Relaxed);
         self.enter(Phase::Awaited);
     }
@@ -157,7 +175,10 @@ impl Meter {
     }
 
     /// The user waits for the next piece, or for the connection to become usable again.
-    pub(crate) fn await_from_now(&self, phase: Phase) {
+    pub(crate) fn wait(&self, phase: Phase) {
+        if self.phase() == phase {
+            return;
+        }
         let now = self.now();
         self.since.store(now, Ordering::Relaxed);
         self.enter(phase);
@@ -165,10 +186,6 @@ impl Meter {
         if self.armed.load(Ordering::SeqCst) > now.saturating_add(self.limits.read) {
             self.wake_driver();
         }
-    }
-
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.phase() == Phase::Awaited
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -191,7 +208,11 @@ impl Meter {
 
     /// Forbids any further first write, and says whether anything was sent.
     pub(crate) fn cancel(&self) -> Sent {
-        match self.gate.compare_exchange(UNSENT, CANCELLED, Ordering::AcqRel, Ordering::Acquire) {
+        let cancelled = self.gate.fetch_update(Ordering::AcqRel, Ordering::Acquire, |gate| match gate {
+            UNSENT | UNPROBED => Some(CANCELLED),
+            _ => None,
+        });
+        match cancelled {
             Ok(_) | Err(CANCELLED) => Sent::No,
             Err(_) => Sent::Unknown,
         }
@@ -200,7 +221,7 @@ impl Meter {
     /// Whether anything has been sent so far.
     pub(crate) fn sent(&self) -> Sent {
         match self.gate.load(Ordering::Acquire) {
-            UNSENT | CANCELLED => Sent::No,
+            UNSENT | UNPROBED | CANCELLED => Sent::No,
             _ => Sent::Unknown,
         }
     }
@@ -213,13 +234,24 @@ impl Meter {
 
     // ---- the socket's side
 
-    /// Before a write: false if the request was cancelled before its first byte.
-    pub(crate) fn may_write(&self) -> bool {
-        match self.gate.load(Ordering::Acquire) {
-            SENT | WRITING => true,
-            CANCELLED => false,
-            _ => self.gate.compare_exchange(UNSENT, WRITING, Ordering::AcqRel, Ordering::Acquire).is_ok(),
+    /// Before a write. What was claimed must be followed by one of the three `on_` below.
+    pub(crate) fn claim(&self) -> Claim {
+        let gate = self.gate.load(Ordering::Acquire);
+        let claim = match gate {
+            SENT | WRITING => return Claim::Write,
+            CANCELLED => return Claim::Cancelled,
+            UNPROBED => Claim::Probe,
+            _ => Claim::Write,
+        };
+        match self.gate.compare_exchange(gate, WRITING, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => claim,
+            Err(_) => Claim::Cancelled,
         }
+    }
+
+    /// The probe found that the connection is not to be used: nothing was written, and nothing will be.
+    pub(crate) fn on_dead(&self) {
+        self.gate.store(CANCELLED, Ordering::Release);
     }
 
     pub(crate) fn on_written(&self) {
@@ -318,4 +350,121 @@ impl Meter {
 /// Nanoseconds of a duration, saturating.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(NEVER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { read: 100, write: 200, idle: 1_000, age: 5_000 };
+
+    fn at(meter: &Meter, nanos: u64) -> Instant {
+        meter.instant(nanos).unwrap()
+    }
+
+    fn begun(deadline: u64) -> Meter {
+        let meter = Meter::new(LIMITS);
+        meter.begin(at(&meter, 50), Some(at(&meter, deadline)), false);
+        meter
+    }
+
+    fn limit(at: u64, fault: Fault) -> Limit {
+        Limit { at, fault: Some(fault) }
+    }
+
+    /// 1.2
+    #[test]
+    fn c1_2_the_wait_for_the_response_runs_from_the_last_byte() {
+        let meter = begun(10_000);
+        assert_eq!(meter.limit(), limit(150, Fault::ReadTimeout));
+        meter.last_moved.store(400, Ordering::Relaxed);
+        assert_eq!(meter.limit(), limit(500, Fault::ReadTimeout));
+    }
+
+    /// 1.2: while a write is refused, that is the wait.
+    #[test]
+    fn c1_2_a_refused_write_has_a_limit_of_its_own() {
+        let meter = begun(10_000);
+        meter.blocked.store(60, Ordering::Relaxed);
+        assert_eq!(meter.limit(), limit(260, Fault::WriteTimeout));
+        assert_eq!(meter.claim(), Claim::Write);
+        meter.on_written();
+        assert!(!meter.is_blocked());
+    }
+
+    /// 0.1: of equal limits the call's deadline is the one named.
+    #[test]
+    fn c0_1_the_deadline_is_named_before_an_equal_limit() {
+        assert_eq!(begun(150).limit(), limit(150, Fault::Deadline));
+        assert_eq!(begun(151).limit(), limit(150, Fault::ReadTimeout));
+    }
+
+    /// 7.6
+    #[test]
+    fn c7_6_a_pause_has_only_the_deadline() {
+        let meter = begun(10_000);
+        meter.pause();
+        assert_eq!(meter.limit(), limit(10_000, Fault::Deadline));
+        meter.begin(at(&meter, 50), None, true);
+        meter.pause();
+        assert_eq!(meter.limit().at, NEVER);
+    }
+
+    #[test]
+    fn an_idle_connection_lasts_until_it_is_unused_or_old() {
+        let meter = begun(150);
+        meter.rest();
+        meter.last_moved.store(3_000, Ordering::Relaxed);
+        assert_eq!(meter.limit(), Limit { at: 4_000, fault: None });
+        meter.last_moved.store(4_900, Ordering::Relaxed);
+        assert_eq!(meter.limit(), Limit { at: 5_000, fault: None });
+        assert!(!meter.is_expired(at(&meter, 4_999)));
+        assert!(meter.is_expired(at(&meter, 5_000)));
+    }
+
+    #[test]
+    fn which_limit_closed_it_is_known_until_the_next_use() {
+        let meter = begun(150);
+        for fault in FAULTS {
+            meter.close_by(Some(fault));
+            assert_eq!(meter.closed_by(), Some(fault));
+        }
+        meter.begin(at(&meter, 50), None, true);
+        assert_eq!(meter.closed_by(), None);
+        meter.close_by(None);
+        assert_eq!(meter.closed_by(), None);
+    }
+
+    /// Whoever comes first wins, and stays the winner.
+    #[test]
+    fn the_gate_lets_either_the_first_byte_or_the_cancellation_through() {
+        let meter = begun(150);
+        assert_eq!((meter.sent(), meter.cancel()), (Sent::No, Sent::No));
+        assert_eq!((meter.claim(), meter.sent(), meter.cancel()), (Claim::Cancelled, Sent::No, Sent::No));
+
+        let meter = begun(150);
+        assert_eq!(meter.claim(), Claim::Write);
+        assert_eq!(meter.cancel(), Sent::Unknown, "a write is under way");
+        meter.on_not_written(true);
+        assert_eq!(meter.cancel(), Sent::No, "it moved nothing");
+
+        let meter = begun(150);
+        assert_eq!(meter.claim(), Claim::Write);
+        meter.on_written();
+        assert_eq!((meter.claim(), meter.sent(), meter.cancel()), (Claim::Write, Sent::Unknown, Sent::Unknown));
+    }
+
+    #[test]
+    fn only_a_connection_that_lay_idle_is_probed() {
+        let meter = Meter::new(LIMITS);
+        let later = at(&meter, PROBE_AFTER);
+        meter.begin(later, None, false);
+        assert_eq!(meter.claim(), Claim::Write);
+        meter.begin(at(&meter, PROBE_AFTER - 1), None, true);
+        assert_eq!(meter.claim(), Claim::Write);
+        meter.begin(later, None, true);
+        assert_eq!((meter.sent(), meter.claim()), (Sent::No, Claim::Probe));
+        meter.on_dead();
+        assert_eq!((meter.claim(), meter.cancel()), (Claim::Cancelled, Sent::No));
+    }
 }

@@ -50,18 +50,11 @@ struct Waiter {
     grant: oneshot::Sender<Grant>,
 }
 
-/// What a waiter gets.
+/// What a request gets: a connection, or room for one.
 #[derive(Debug)]
 pub(crate) enum Grant {
     Connection(Connection),
     Room(Room),
-}
-
-/// What a request gets that asks for a connection.
-pub(crate) enum Checkout {
-    Reuse(Connection),
-    Open(Room),
-    Wait(oneshot::Receiver<Grant>),
 }
 
 impl Stock {
@@ -75,34 +68,32 @@ impl Stock {
     }
 
     /// The connection used last, or room for a new one, or a position in the queue.
-    pub(crate) fn check_out(self: &Arc<Self>, now: Instant) -> Checkout {
+    pub(crate) fn check_out(self: &Arc<Self>, now: Instant) -> Result<Grant, Waiting<'_>> {
         let mut unusable = Vec::new();
         let mut shelf = self.lock();
         while let Some(connection) = shelf.idle.pop() {
             if connection.is_usable(now) {
-                return Checkout::Reuse(connection);
+                return Ok(Grant::Connection(connection));
             }
             unusable.push(connection);
         }
-        let checkout = self.room_or_queue(&mut shelf, false);
-        drop(shelf);
-        checkout
+        self.room_or_queue(&mut shelf, false).map(Grant::Room)
     }
 
     /// Room for a new connection, whatever is idle; an idle one makes way if it must.
-    pub(crate) fn check_out_room(self: &Arc<Self>) -> Checkout {
+    pub(crate) fn check_out_room(self: &Arc<Self>) -> Result<Room, Waiting<'_>> {
         let mut shelf = self.lock();
-        let checkout = self.room_or_queue(&mut shelf, true);
-        let evicted = if matches!(checkout, Checkout::Wait(_)) { shelf.idle.pop() } else { None };
+        let room = self.room_or_queue(&mut shelf, true);
+        let evicted = if room.is_err() { shelf.idle.pop() } else { None };
         drop(shelf);
         drop(evicted);
-        checkout
+        room
     }
 
-    fn room_or_queue(self: &Arc<Self>, shelf: &mut Shelf, fresh: bool) -> Checkout {
+    fn room_or_queue(self: &Arc<Self>, shelf: &mut Shelf, fresh: bool) -> Result<Room, Waiting<'_>> {
         if shelf.open < self.max {
             shelf.open += 1;
-            return Checkout::Open(Room { stock: Some(Arc::clone(self)) });
+            return Ok(Room { stock: Some(Arc::clone(self)) });
         }
         // Those that gave up leave from the front, as they expire in the order in which they came.
         while shelf.waiters.front().is_some_and(|waiter| waiter.grant.is_closed()) {
@@ -115,7 +106,7 @@ impl Stock {
         } else {
             shelf.waiters.push_back(waiter);
         }
-        Checkout::Wait(granted)
+        Err(Waiting { stock: self, granted })
     }
 
     /// Takes a connection back, or hands it to the first that waits.
@@ -201,15 +192,20 @@ pub(crate) struct Waiting<'a> {
     granted: oneshot::Receiver<Grant>,
 }
 
-impl<'a> Waiting<'a> {
-    pub(crate) fn new(stock: &'a Arc<Stock>, granted: oneshot::Receiver<Grant>) -> Self {
-        Self { stock, granted }
-    }
-
+impl Waiting<'_> {
+    /// What is granted within `limit`.
     pub(crate) async fn grant(mut self, limit: Duration) -> Result<Grant, TransportError> {
         match timeout(limit, &mut self.granted).await {
             Ok(Ok(grant)) => Ok(grant),
             Ok(Err(_)) | Err(_) => Err(TransportError::new(Fault::PoolTimeout, Sent::No)),
+        }
+    }
+
+    /// The same for one that waits for room, and is never granted anything else.
+    pub(crate) async fn room(self, limit: Duration) -> Result<Room, TransportError> {
+        match self.grant(limit).await? {
+            Grant::Room(room) => Ok(room),
+            Grant::Connection(_) => Err(TransportError::new(Fault::PoolTimeout, Sent::No)),
         }
     }
 }
