@@ -1,7 +1,7 @@
 //! A request under construction: what reqwest users write, with a deadline they cannot forget.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;
@@ -29,6 +29,7 @@ pub struct RequestBuilder {
     idempotency_key: Option<HeaderValue>,
     retry: Option<bool>,
     timeout: Option<Duration>,
+    deadline: Option<Instant>,
     timeout_is_evidence: bool,
     context: CallContext,
     mistake: Option<String>,
@@ -46,6 +47,7 @@ impl RequestBuilder {
             idempotency_key: None,
             retry: None,
             timeout: None,
+            deadline: None,
             timeout_is_evidence: true,
             context: CallContext::default(),
             mistake: None,
@@ -150,6 +152,13 @@ impl RequestBuilder {
         self
     }
 
+    /// The instant at which the call must be over: the deadline of the request being served, however many calls it makes.
+    /// It can only shorten.
+    pub fn deadline(mut self, at: Instant) -> Self {
+        self.deadline = Some(at);
+        self
+    }
+
     /// `false` for a route that is known to be slow: an attempt that the call's deadline cuts is then no verdict for the
     /// circuit breaker (1.5).
     pub fn timeout_is_evidence(mut self, evidence: bool) -> Self {
@@ -157,7 +166,9 @@ impl RequestBuilder {
         self
     }
 
-    /// What travels with the call: the request id, bearer, trace and deadline of the request being served.
+    /// What travels with the call: the request id, bearer and trace of the request being served. Its time left, where it
+    /// has one, counts from [`send`](Self::send); who makes several calls gives each the same
+    /// [`deadline`](Self::deadline) instead.
     pub fn context(mut self, context: &CallContext) -> Self {
         self.context = context.clone();
         self
@@ -181,7 +192,7 @@ impl RequestBuilder {
         let options = Options {
             key: "",
             timeout: self.timeout,
-            inherited: self.context.time_left(),
+            inherited: self.inherited(),
             timeout_is_evidence: self.timeout_is_evidence,
         };
         let prepared = self.prepare(shared).map_err(|mistake| Error::invalid_request(name, mistake))?;
@@ -197,6 +208,12 @@ impl RequestBuilder {
                 Err(Error::new(kind, name, report).with_retry_after(retry_after).with_source(source))
             }
         }
+    }
+
+    /// What is left of the deadline of the request being served.
+    fn inherited(&self) -> Option<Duration> {
+        let left = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        left.into_iter().chain(self.context.time_left()).min()
     }
 
     /// Everything that is the same on each attempt, or the first mistake.

@@ -180,3 +180,11 @@ fn c1_5_a_deadline_that_the_transport_saw_first_is_judged_alike() {
         assert_eq!(world.upstream.requests(), 1);
     }
 }
+
+#[test]
+fn c1_1_a_deadline_of_the_served_request_that_has_passed_sends_nothing() {
+    let world = World::new([Step::status(200)]);
+    let result = world.run(world.client.get("/x").deadline(std::time::Instant::now()).send());
+    assert_eq!(kind(&result), ErrorKind::Timeout);
+    assert_eq!(world.upstream.requests(), 0);
+}

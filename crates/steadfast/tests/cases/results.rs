@@ -163,3 +163,22 @@ fn a_hook_that_fails_ends_the_call_with_nothing_sent() {
     let source = std::error::Error::source(&error).and_then(std::error::Error::source).unwrap();
     assert_eq!(source.to_string(), "no token");
 }
+
+#[test]
+fn c7_3_an_error_makes_a_problem_document_that_says_nothing_internal() {
+    let world = World::with([Step::status(503)], |client| client.breaker_failures(1).retries(0));
+    world.get().unwrap();
+    let problem = world.get().unwrap_err().to_problem();
+    assert_eq!((problem.status, problem.upstream.as_deref()), (Some(503), Some("billing")));
+    assert_eq!(problem.retry_after, Some(15.0));
+    assert_eq!(problem.retry_after_header().unwrap(), "15");
+
+    let world = World::new([Step::reset()]);
+    let problem = world.run(world.client.get("/invoices/7?key=S3CR3T").send()).unwrap_err().to_problem();
+    assert_eq!((problem.status, problem.attempts), (Some(503), Some(3)));
+    let text = String::from_utf8(problem.to_json()).unwrap();
+    assert!(!text.contains("invoices") && !text.contains("S3CR3T") && !text.contains("scripted"), "{text}");
+
+    let problem = world.run(world.client.get("//evil.test").send()).unwrap_err().to_problem();
+    assert_eq!(problem.status, Some(500));
+}
