@@ -69,11 +69,7 @@ pub struct BudgetConfig {
 
 impl Default for BudgetConfig {
     fn default() -> Self {
-        Self {
-            ratio: 0.2,
-            min_per_second: 1.0,
-            gate: true,
-        }
+        Self { ratio: 0.2, min_per_second: 1.0, gate: true }
     }
 }
 
@@ -160,16 +156,9 @@ impl Budget {
         if self.window.retries().saturating_mul(MICROS) >= self.allowance(self.window.calls()) {
             return Err(Denied::Ceiling);
         }
-        let cost = if self.gate {
-            self.pay(now, cause, random)?
-        } else {
-            0
-        };
+        let cost = if self.gate { self.pay(now, cause, random)? } else { 0 };
         self.window.add_retry();
-        Ok(RetryPermit {
-            cost,
-            second: self.window.second(),
-        })
+        Ok(RetryPermit { cost, second: self.window.second() })
     }
 
     /// The first attempt of a call has ended.
@@ -197,13 +186,7 @@ impl Budget {
             u64::MAX => u64::MAX,
             allowance => allowance.div_ceil(MICROS).saturating_sub(retries),
         };
-        BudgetSnapshot {
-            requests,
-            retries,
-            credit: self.credit,
-            capacity: capacity(requests),
-            ceiling_left,
-        }
+        BudgetSnapshot { requests, retries, credit: self.credit, capacity: capacity(requests), ceiling_left }
     }
 
     /// Takes the price of one retry, out of turn if a probe is due.
@@ -242,8 +225,7 @@ impl Budget {
 
     /// Millionths of retries that the ceiling grants for so many calls; `u64::MAX` is no limit.
     fn allowance(&self, calls: u64) -> u64 {
-        self.floor_micros
-            .saturating_add(self.ratio_micros.saturating_mul(calls))
+        self.floor_micros.saturating_add(self.ratio_micros.saturating_mul(calls))
     }
 
     /// Moves the window to `now`, or to the latest time seen if the clock stepped back, and returns that.

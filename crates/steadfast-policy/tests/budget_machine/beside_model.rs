@@ -7,14 +7,7 @@ use steadfast_policy::budget::BudgetConfig;
 use crate::history::{Event, Op, Player, any_history, random_history};
 use crate::model::Model;
 
-const CONFIGS: [(f64, f64); 6] = [
-    (0.2, 1.0),
-    (0.5, 1.0),
-    (0.1, 0.0),
-    (0.0, 0.5),
-    (1.5, 3.25),
-    (0.000_001, 100.0),
-];
+const CONFIGS: [(f64, f64); 6] = [(0.2, 1.0), (0.5, 1.0), (0.1, 0.0), (0.0, 0.5), (1.5, 3.25), (0.000_001, 100.0)];
 
 /// Plays `events` and compares every decision and figure.
 fn compare(config: BudgetConfig, events: &[Event]) {
@@ -36,17 +29,11 @@ fn compare(config: BudgetConfig, events: &[Event]) {
                 }
                 Err(denied) => assert_eq!(step.denied, Some(denied), "event {index}: {event:?}"),
             },
-            Op::Retry(pick, answer) => {
-                model.retry_done(now, out.swap_remove(pick % out.len()), answer)
-            }
+            Op::Retry(pick, answer) => model.retry_done(now, out.swap_remove(pick % out.len()), answer),
             Op::Unsent(pick) => model.retry_unsent(now, out.swap_remove(pick % out.len())),
         }
         let seen = (step.after.requests, step.after.retries, step.after.credit);
-        let counted = (
-            model.requests_at(now),
-            model.retries_at(now),
-            model.credit(),
-        );
+        let counted = (model.requests_at(now), model.retries_at(now), model.credit());
         assert_eq!(seen, counted, "event {index}: {event:?}");
         assert_eq!(step.after.capacity, 20 + seen.0 as i64 / 5);
     }
@@ -56,11 +43,7 @@ fn compare(config: BudgetConfig, events: &[Event]) {
 fn long_histories_agree_with_the_model() {
     for seed in 0..24 {
         let (ratio, min_per_second) = CONFIGS[seed as usize % CONFIGS.len()];
-        let config = BudgetConfig {
-            ratio,
-            min_per_second,
-            gate: seed % 4 != 3,
-        };
+        let config = BudgetConfig { ratio, min_per_second, gate: seed % 4 != 3 };
         compare(config, &random_history(seed, 1500));
     }
 }

@@ -22,11 +22,7 @@ fn requests_sent(budget: &mut Budget, at: Time, calls: u32) -> u32 {
 }
 
 fn config(ratio: f64, min_per_second: f64, gate: bool) -> BudgetConfig {
-    BudgetConfig {
-        ratio,
-        min_per_second,
-        gate,
-    }
+    BudgetConfig { ratio, min_per_second, gate }
 }
 
 fn at(secs: u64) -> Time {
@@ -34,16 +30,13 @@ fn at(secs: u64) -> Time {
 }
 
 fn granted(budget: &mut Budget, now: Time, asks: u32) -> Vec<RetryPermit> {
-    (0..asks)
-        .map_while(|_| budget.ask(now, Cause::Fast, 0).ok())
-        .collect()
+    (0..asks).map_while(|_| budget.ask(now, Cause::Fast, 0).ok()).collect()
 }
 
 /// 3.1, S37, C20: the figures of the ceiling alone.
 #[test]
 fn c3_1_the_ceiling_alone_sends_34_22_and_20_requests_for_20_failing_calls() {
-    let sent =
-        |ratio, floor| requests_sent(&mut Budget::new(config(ratio, floor, false)), at(3), 20);
+    let sent = |ratio, floor| requests_sent(&mut Budget::new(config(ratio, floor, false)), at(3), 20);
     assert_eq!(sent(0.2, 1.0), 34);
     assert_eq!(sent(0.1, 0.0), 22);
     assert_eq!(sent(0.0, 0.0), 20);
@@ -52,8 +45,7 @@ fn c3_1_the_ceiling_alone_sends_34_22_and_20_requests_for_20_failing_calls() {
 /// 3.2: the gate lets through five retries of a new client that fail, and changes the other two figures not at all.
 #[test]
 fn c3_2_the_gate_sends_25_where_the_ceiling_sends_34() {
-    let sent =
-        |ratio, floor| requests_sent(&mut Budget::new(config(ratio, floor, true)), at(3), 20);
+    let sent = |ratio, floor| requests_sent(&mut Budget::new(config(ratio, floor, true)), at(3), 20);
     assert_eq!(sent(0.2, 1.0), 25);
     assert_eq!(sent(0.1, 0.0), 22);
     assert_eq!(sent(0.0, 0.0), 20);
@@ -87,33 +79,18 @@ fn c3_3_the_refusal_names_the_limit() {
     let mut budget = Budget::new(config(0.0, 0.6, true));
     assert_eq!(granted(&mut budget, at(1), 9).len(), 5);
     assert_eq!(budget.ask(at(1), Cause::Fast, 0), Err(Denied::Efficacy));
-    let permit = Budget::new(BudgetConfig::default())
-        .ask(at(1), Cause::Fast, 0)
-        .unwrap();
+    let permit = Budget::new(BudgetConfig::default()).ask(at(1), Cause::Fast, 0).unwrap();
     budget.retry_done(at(1), permit, Answer::Ok);
     assert!(budget.ask(at(1), Cause::Fast, 0).is_ok());
-    assert_eq!(
-        budget.ask(at(1), Cause::Fast, 0),
-        Err(Denied::Ceiling),
-        "the bank is empty too"
-    );
+    assert_eq!(budget.ask(at(1), Cause::Fast, 0), Err(Denied::Ceiling), "the bank is empty too");
 }
 
 /// S36: a silent client may spend the whole floor in one instant, and a fraction of a retry is a retry.
 #[test]
 fn c3_1_the_floor_is_a_lump_and_fractions_round_up() {
-    assert_eq!(
-        granted(&mut Budget::new(config(0.0, 1.0, false)), at(5), 99).len(),
-        10
-    );
-    assert_eq!(
-        granted(&mut Budget::new(config(0.0, 0.01, false)), at(5), 99).len(),
-        1
-    );
-    assert_eq!(
-        granted(&mut Budget::new(config(0.0, 0.11, false)), at(5), 99).len(),
-        2
-    );
+    assert_eq!(granted(&mut Budget::new(config(0.0, 1.0, false)), at(5), 99).len(), 10);
+    assert_eq!(granted(&mut Budget::new(config(0.0, 0.01, false)), at(5), 99).len(), 1);
+    assert_eq!(granted(&mut Budget::new(config(0.0, 0.11, false)), at(5), 99).len(), 2);
 }
 
 /// S40: what is counted ages out at the tenth second after its own, whatever the part of the second.
@@ -121,15 +98,8 @@ fn c3_1_the_floor_is_a_lump_and_fractions_round_up() {
 fn c3_1_a_retry_ages_out_after_nine_to_ten_seconds() {
     for (granted_at, still, gone) in [(20_000, 29_999, 30_000), (20_999, 29_999, 30_000)] {
         let mut budget = Budget::new(config(0.0, 0.1, false));
-        assert!(
-            budget
-                .ask(Time::from_millis(granted_at), Cause::Fast, 0)
-                .is_ok()
-        );
-        assert_eq!(
-            budget.ask(Time::from_millis(still), Cause::Fast, 0),
-            Err(Denied::Ceiling)
-        );
+        assert!(budget.ask(Time::from_millis(granted_at), Cause::Fast, 0).is_ok());
+        assert_eq!(budget.ask(Time::from_millis(still), Cause::Fast, 0), Err(Denied::Ceiling));
         assert!(budget.ask(Time::from_millis(gone), Cause::Fast, 0).is_ok());
     }
 }
@@ -156,9 +126,7 @@ fn a100_retries_that_wait_are_counted() {
         let mut budget = Budget::new(config(0.2, 0.0, gate));
         (0..1000).for_each(|_| budget.call_started(at(1)));
         (0..1000).for_each(|_| budget.first_done(at(1), Answer::Failed));
-        let waiting: Vec<_> = (0..1000)
-            .filter_map(|_| budget.ask(at(1), Cause::Fast, 0).ok())
-            .collect();
+        let waiting: Vec<_> = (0..1000).filter_map(|_| budget.ask(at(1), Cause::Fast, 0).ok()).collect();
         assert_eq!(waiting.len(), most);
     }
 }
@@ -186,10 +154,7 @@ fn a102_a_clock_that_jumps_ten_years_and_back_is_harmless() {
                 budget.retry_done(at(second), permit, Answer::Failed);
             }
             let seen = budget.snapshot(at(second));
-            assert!(
-                (0..=seen.capacity.max(40)).contains(&seen.credit),
-                "{seen:?}"
-            );
+            assert!((0..=seen.capacity.max(40)).contains(&seen.credit), "{seen:?}");
         }
     }
 }
@@ -201,37 +166,21 @@ fn a103_a_tiny_ratio_leaves_the_floor_whole() {
     budget.call_started(at(1));
     // Ten, and the hundredth part that the one call adds, which is a retry too.
     assert_eq!(granted(&mut budget, at(1), 99).len(), 11);
-    assert_eq!(
-        granted(&mut Budget::new(config(0.01, 1.0, false)), at(1), 99).len(),
-        10
-    );
+    assert_eq!(granted(&mut Budget::new(config(0.01, 1.0, false)), at(1), 99).len(), 10);
 }
 
 /// Huge and impossible keys saturate.
 #[test]
 fn c3_1_infinite_keys_are_no_limit_and_what_is_no_number_is_zero() {
-    for (ratio, floor) in [
-        (0.0, f64::INFINITY),
-        (f64::INFINITY, 0.0),
-        (1e300, 0.0),
-        (0.0, f64::MAX),
-    ] {
+    for (ratio, floor) in [(0.0, f64::INFINITY), (f64::INFINITY, 0.0), (1e300, 0.0), (0.0, f64::MAX)] {
         let mut budget = Budget::new(config(ratio, floor, false));
         budget.call_started(at(1));
-        assert_eq!(
-            granted(&mut budget, at(1), 5000).len(),
-            5000,
-            "{ratio} {floor}"
-        );
+        assert_eq!(granted(&mut budget, at(1), 5000).len(), 5000, "{ratio} {floor}");
         assert_eq!(budget.snapshot(at(1)).ceiling_left, u64::MAX);
     }
     for bad in [f64::NAN, -1.0, f64::NEG_INFINITY] {
         let mut budget = Budget::new(config(bad, bad, false));
         budget.call_started(at(1));
-        assert_eq!(
-            budget.ask(at(1), Cause::Fast, 0),
-            Err(Denied::Ceiling),
-            "{bad}"
-        );
+        assert_eq!(budget.ask(at(1), Cause::Fast, 0), Err(Denied::Ceiling), "{bad}");
     }
 }

@@ -54,10 +54,7 @@ pub(crate) fn random_history(seed: u64, length: usize) -> Vec<Event> {
             if random.chance(2) {
                 good = [0, 5, 50, 95, 100][random.below(5) as usize];
             }
-            Event {
-                step: random_step(&mut random),
-                op: random_op(&mut random, good),
-            }
+            Event { step: random_step(&mut random), op: random_op(&mut random, good) }
         })
         .collect()
 }
@@ -81,11 +78,7 @@ fn random_op(random: &mut Random, good: u64) -> Op {
         (false, 0) => Answer::ServerError,
         (false, _) => Answer::Failed,
     };
-    let cause = if random.chance(30) {
-        Cause::Timeout
-    } else {
-        Cause::Fast
-    };
+    let cause = if random.chance(30) { Cause::Timeout } else { Cause::Fast };
     match random.below(100) {
         0..35 => Op::Call,
         35..60 => Op::First(answer(random)),
@@ -97,13 +90,7 @@ fn random_op(random: &mut Random, good: u64) -> Op {
 
 /// The same for proptest, which shrinks it: towards calls and failures in one instant.
 pub(crate) fn any_history(length: usize) -> impl Strategy<Value = Vec<Event>> {
-    let event = (
-        0..5_u32,
-        0..4_u32,
-        any::<u64>(),
-        0..8,
-        0..400_000_000_000_i64,
-    );
+    let event = (0..5_u32, 0..4_u32, any::<u64>(), 0..8, 0..400_000_000_000_i64);
     let event = event.prop_map(|(op, answer, random, pace, gap)| Event {
         step: match pace {
             0..3 => 0,
@@ -117,11 +104,7 @@ pub(crate) fn any_history(length: usize) -> impl Strategy<Value = Vec<Event>> {
 }
 
 fn any_op(op: u32, answer: u32, random: u64) -> Op {
-    let cause = if answer < 2 {
-        Cause::Fast
-    } else {
-        Cause::Timeout
-    };
+    let cause = if answer < 2 { Cause::Fast } else { Cause::Timeout };
     let answer = match answer {
         0 => Answer::Failed,
         1 => Answer::ServerError,
@@ -160,12 +143,7 @@ pub(crate) struct Player {
 
 impl Player {
     pub(crate) fn new(config: BudgetConfig) -> Self {
-        Self {
-            budget: Budget::new(config),
-            gate: config.gate,
-            now: START.as_nanos(),
-            out: Vec::new(),
-        }
+        Self { budget: Budget::new(config), gate: config.gate, now: START.as_nanos(), out: Vec::new() }
     }
 
     pub(crate) fn pending_cost(&self) -> i64 {
@@ -204,14 +182,7 @@ impl Player {
                 self.budget.retry_unsent(now, permit);
             }
         }
-        Some(Step {
-            now,
-            op: event.op,
-            denied,
-            cost,
-            before,
-            after: self.budget.snapshot(now),
-        })
+        Some(Step { now, op: event.op, denied, cost, before, after: self.budget.snapshot(now) })
     }
 
     /// Takes one of the retries that are out. The model picks the same way.

@@ -67,14 +67,7 @@ impl Model {
         if self.gate {
             self.bookings.push(Booking::Paid { cost, probe });
         }
-        self.grants.push(Grant {
-            at: self.now,
-            cost,
-            probe,
-            sent: true,
-            booking: self.bookings.len(),
-            random,
-        });
+        self.grants.push(Grant { at: self.now, cost, probe, sent: true, booking: self.bookings.len(), random });
         Ok(self.grants.len() - 1)
     }
 
@@ -112,8 +105,7 @@ impl Model {
 
     /// Retries in the same buckets.
     pub(crate) fn retries_at(&self, now: u64) -> u64 {
-        let counts =
-            |grant: &&Grant| grant.sent && grant.at / SECOND + 10 > self.now.max(now) / SECOND;
+        let counts = |grant: &&Grant| grant.sent && grant.at / SECOND + 10 > self.now.max(now) / SECOND;
         self.grants.iter().filter(counts).count() as u64
     }
 
@@ -122,14 +114,12 @@ impl Model {
     }
 
     pub(crate) fn credit(&self) -> i64 {
-        self.bookings
-            .iter()
-            .fold(40, |credit, booking| match *booking {
-                Booking::Paid { cost, probe: false } => credit - cost,
-                Booking::Paid { probe: true, .. } => 0,
-                Booking::Unsent { cost, most } => (credit + cost).min(most),
-                Booking::Answered { change, most } => (credit + change).clamp(0, most),
-            })
+        self.bookings.iter().fold(40, |credit, booking| match *booking {
+            Booking::Paid { cost, probe: false } => credit - cost,
+            Booking::Paid { probe: true, .. } => 0,
+            Booking::Unsent { cost, most } => (credit + cost).min(most),
+            Booking::Answered { change, most } => (credit + change).clamp(0, most),
+        })
     }
 
     /// A minute after the last grant if something was answered since; else after 4, 8, or 16 minutes and half of that
@@ -138,15 +128,11 @@ impl Model {
         let Some(last) = self.grants.last() else {
             return 0;
         };
-        let answer = self
-            .bookings
-            .iter()
-            .rposition(|booking| matches!(booking, Booking::Answered { .. }));
+        let answer = self.bookings.iter().rposition(|booking| matches!(booking, Booking::Answered { .. }));
         if answer.is_some_and(|answer| answer >= last.booking) {
             return last.at + 60 * SECOND;
         }
-        let unanswered =
-            |grant: &&Grant| grant.probe && answer.is_none_or(|answer| grant.booking > answer);
+        let unanswered = |grant: &&Grant| grant.probe && answer.is_none_or(|answer| grant.booking > answer);
         let probes = self.grants.iter().filter(unanswered).count();
         let wait = [240, 480, 960][probes.min(2)] * SECOND;
         last.at + wait / 2 + ((u128::from(wait) * u128::from(last.random)) >> 64) as u64

@@ -1,8 +1,8 @@
 //! What holds in every history, over 180 000 random operations with idle gaps of up to 400 s and a clock that steps
 //! back. The numbers are those of the rule's own list of properties.
 
-use steadfast_policy::budget::{BudgetConfig, Denied};
-use steadfast_policy::{Answer, Cause};
+use steadfast_policy::budget::{Budget, BudgetConfig, Denied};
+use steadfast_policy::{Answer, Cause, Time};
 
 use crate::history::{Event, Op, Player, Step, random_history};
 
@@ -11,11 +11,7 @@ const LENGTH: usize = 3000;
 
 fn config(seed: u64) -> BudgetConfig {
     let ratio = [0.2, 0.5, 0.1, 10.0][seed as usize % 4];
-    BudgetConfig {
-        ratio,
-        min_per_second: (seed % 3) as f64,
-        gate: true,
-    }
+    BudgetConfig { ratio, min_per_second: (seed % 3) as f64, gate: true }
 }
 
 /// Plays every history from a fresh budget and shows each step, with the price of what is out after it.
@@ -59,21 +55,13 @@ fn property_1_the_ceiling_is_the_seeds() {
         if !matches!(step.op, Op::Ask(..)) {
             return;
         }
-        let BudgetConfig {
-            ratio,
-            min_per_second,
-            ..
-        } = config(seed);
+        let BudgetConfig { ratio, min_per_second, .. } = config(seed);
         let tenths = (ratio * 10.0) as u64 * step.before.requests + (min_per_second * 100.0) as u64;
         let room = step.before.retries * 10 < tenths;
         assert_eq!(room, step.denied != Some(Denied::Ceiling), "{step:?}");
         assert_eq!(room, step.before.ceiling_left > 0, "{step:?}");
         if step.denied.is_none() {
-            assert_eq!(
-                step.after.ceiling_left,
-                step.before.ceiling_left - 1,
-                "{step:?}"
-            );
+            assert_eq!(step.after.ceiling_left, step.before.ceiling_left - 1, "{step:?}");
         }
     });
 }
@@ -82,21 +70,14 @@ fn property_1_the_ceiling_is_the_seeds() {
 #[test]
 fn property_1_without_the_gate_only_the_ceiling_refuses() {
     for seed in 0..HISTORIES {
-        let mut player = Player::new(BudgetConfig {
-            gate: false,
-            ..config(seed)
-        });
+        let mut player = Player::new(BudgetConfig { gate: false, ..config(seed) });
         for event in random_history(seed, LENGTH) {
             let Some(step) = player.play(event) else {
                 continue;
             };
             assert_ne!(step.denied, Some(Denied::Efficacy));
             if matches!(step.op, Op::Ask(..)) {
-                assert_eq!(
-                    step.denied.is_some(),
-                    step.before.ceiling_left == 0,
-                    "{step:?}"
-                );
+                assert_eq!(step.denied.is_some(), step.before.ceiling_left == 0, "{step:?}");
             }
         }
     }
@@ -144,10 +125,7 @@ fn property_3_credit_is_conserved() {
             Op::Retry(_, Answer::Failed | Answer::ServerError) => wasted += step.cost,
             _ => {}
         }
-        assert!(
-            wasted + pending <= given,
-            "{wasted} + {pending} > {given} at {step:?}"
-        );
+        assert!(wasted + pending <= given, "{wasted} + {pending} > {given} at {step:?}");
     });
 }
 
@@ -175,11 +153,7 @@ fn property_5_an_unsent_retry_is_refunded() {
     every_step(|_, step, _| {
         if matches!(step.op, Op::Unsent(_)) {
             let most = step.after.capacity.max(40);
-            assert_eq!(
-                step.after.credit,
-                (step.before.credit + step.cost).min(most),
-                "{step:?}"
-            );
+            assert_eq!(step.after.credit, (step.before.credit + step.cost).min(most), "{step:?}");
             assert!(step.before.retries - step.after.retries <= 1, "{step:?}");
             given_back += step.before.retries - step.after.retries;
         }
@@ -202,11 +176,7 @@ fn property_7_a_clock_that_steps_back_is_no_time() {
             let step = (behind - latest).max(0);
             latest = latest.max(behind);
             let other = standing.play(Event { step, ..event }).unwrap();
-            assert_eq!(
-                (one.denied, one.after),
-                (other.denied, other.after),
-                "{one:?}"
-            );
+            assert_eq!((one.denied, one.after), (other.denied, other.after), "{one:?}");
         }
     }
 }
@@ -226,9 +196,20 @@ fn property_7_decisions_repeat() {
 #[test]
 fn property_4_a_timeout_costs_20_and_a_fast_failure_8() {
     for (cause, cost) in [(Cause::Fast, 8), (Cause::Timeout, 20)] {
-        let mut budget = steadfast_policy::budget::Budget::new(BudgetConfig::default());
-        let now = steadfast_policy::Time::from_secs(1);
+        let mut budget = Budget::new(BudgetConfig::default());
+        let now = Time::from_secs(1);
         let _permit = budget.ask(now, cause, 0).unwrap();
         assert_eq!(budget.snapshot(now).credit, 40 - cost);
     }
+}
+
+/// A permit that another budget granted takes nothing out of a window that never counted it.
+#[test]
+fn property_5_a_foreign_permit_is_harmless() {
+    let now = Time::from_secs(1);
+    let permit = Budget::new(BudgetConfig::default()).ask(now, Cause::Fast, 0).unwrap();
+    let mut other = Budget::new(BudgetConfig::default());
+    let before = other.snapshot(now);
+    other.retry_unsent(now, permit);
+    assert_eq!(other.snapshot(now), before);
 }
