@@ -19,3 +19,12 @@ mod scenarios;
 mod seed_breaker;
 mod sheet;
 mod world;
+
+/// Same seed, same run.
+#[test]
+fn a_run_repeats() {
+    let scenario = scenarios::slow(0.85, 10);
+    let rules = client::Rules::shipped_budget().with_breaker(client::BreakerRule::Shipped);
+    assert_eq!(run::run(&scenario, rules, 7), run::run(&scenario, rules, 7));
+    assert_ne!(run::run(&scenario, rules, 7), run::run(&scenario, rules, 8));
+}

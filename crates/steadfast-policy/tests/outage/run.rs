@@ -21,6 +21,7 @@ const ATTEMPTS: u32 = 3;
 const BACKOFF: Nanos = 100 * MILLISECOND;
 
 /// What happened, by the second in which the call arrived or the attempt was sent.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Record {
     calls: Vec<u64>,
     good: Vec<u64>,
