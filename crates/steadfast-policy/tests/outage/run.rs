@@ -110,14 +110,18 @@ impl PartialEq for Resend {
 
 impl Eq for Resend {}
 
-/// Attempts in flight. Each lane is in order of time by construction, as its delay is fixed, or its server's queue is.
-#[derive(Default)]
-struct Lanes {
-    /// One for each replica there can be.
-    served: [VecDeque<Flight>; 3],
-    refused: VecDeque<Flight>,
-    timed_out: VecDeque<Flight>,
-    waiting: BinaryHeap<Resend>,
+/// The lane of the attempts that fail fast.
+const REFUSED: usize = 0;
+/// The lane of the attempts that time out.
+const TIMED_OUT: usize = 1;
+/// The lane of the attempts that the first replica answers; the others follow.
+const SERVED: usize = 2;
+
+/// Everything that is to happen, but for the next arrival.
+struct Agenda {
+    /// Attempts in flight. Each lane is in order of time by construction, as its delay is fixed, or its server's queue is.
+    lanes: Vec<VecDeque<Flight>>,
+    backoffs: BinaryHeap<Resend>,
 }
 
 enum Next {
@@ -126,24 +130,31 @@ enum Next {
     Ended(Flight),
 }
 
-impl Lanes {
-    /// What happens next, of everything in flight and the next arrival.
+impl Agenda {
+    fn new(replicas: u32) -> Self {
+        let lanes = SERVED + replicas as usize;
+        Self { lanes: (0..lanes).map(|_| VecDeque::new()).collect(), backoffs: BinaryHeap::new() }
+    }
+
+    /// What happens next, given when the next call arrives.
     fn pop(&mut self, arrival: Nanos) -> Next {
-        let [a, b, c] = &mut self.served;
-        let lanes = [a, b, c, &mut self.refused, &mut self.timed_out];
-        let due = |lane: &VecDeque<Flight>| lane.front().map_or(Nanos::MAX, |flight| flight.due);
-        let waiting = self.waiting.peek().map_or(Nanos::MAX, |resend| resend.due);
-        let mut first = (waiting, None);
-        for lane in lanes {
-            if due(lane) < first.0 {
-                first = (due(lane), Some(lane));
+        let mut first = self.backoffs.peek().map_or(Nanos::MAX, |resend| resend.due);
+        let mut from = None;
+        for (lane, flights) in self.lanes.iter().enumerate() {
+            if let Some(flight) = flights.front()
+                && flight.due < first
+            {
+                first = flight.due;
+                from = Some(lane);
             }
         }
-        if arrival < first.0 {
+        if arrival < first {
             return Next::Arrival;
         }
-        let Some(lane) = first.1 else { return self.waiting.pop().map_or(Next::Arrival, Next::Resend) };
-        lane.pop_front().map_or(Next::Arrival, Next::Ended)
+        match from {
+            Some(lane) => self.lanes[lane].pop_front().map_or(Next::Arrival, Next::Ended),
+            None => self.backoffs.pop().map_or(Next::Arrival, Next::Resend),
+        }
     }
 }
 
@@ -152,7 +163,7 @@ struct Run<'a> {
     seed: u64,
     clients: Vec<Client>,
     servers: Vec<Server>,
-    lanes: Lanes,
+    agenda: Agenda,
     record: Record,
 }
 
@@ -165,7 +176,7 @@ pub(crate) fn run(scenario: &Scenario, rules: Rules, seed: u64) -> Record {
         seed,
         clients: (0..clients).map(|_| Client::new(rules)).collect(),
         servers: (0..scenario.replicas).map(|_| Server::default()).collect(),
-        lanes: Lanes::default(),
+        agenda: Agenda::new(scenario.replicas),
         record: Record {
             calls: vec![0; seconds],
             good: vec![0; seconds],
@@ -184,7 +195,7 @@ impl Run<'_> {
         let mut number = 0;
         let mut arrival = 0;
         loop {
-            match self.lanes.pop(arrival) {
+            match self.agenda.pop(arrival) {
                 Next::Arrival if arrival >= end => return,
                 Next::Arrival => {
                     let client = arrivals.below(self.clients.len() as u64) as usize;
@@ -227,21 +238,19 @@ impl Run<'_> {
         let work = random.exponential(SECOND as f64 * self.servers.len() as f64 / CAPACITY);
         let luck = random.share();
         let weather = self.scenario.weather(now, replica);
-        let timeout = (now + ATTEMPT_TIMEOUT, Verdict::Timeout, &mut self.lanes.timed_out);
+        let timeout = (now + ATTEMPT_TIMEOUT, Verdict::Timeout, TIMED_OUT);
         let (due, verdict, lane) = if luck < weather.hung {
             timeout
         } else if luck < weather.hung + weather.refused || now % BLIP_PERIOD < weather.blip {
-            (now + FAST, Verdict::Failure, &mut self.lanes.refused)
+            (now + FAST, Verdict::Failure, REFUSED)
         } else {
-            let done = self.servers[replica].serve(self.scenario, replica, now, work);
             let costly = luck < weather.hung + weather.refused + weather.costly;
-            match costly {
-                _ if done > now + ATTEMPT_TIMEOUT => timeout,
-                true => (done, Verdict::Failure, &mut self.lanes.served[replica]),
-                false => (done, Verdict::Success, &mut self.lanes.served[replica]),
-            }
+            let verdict = if costly { Verdict::Failure } else { Verdict::Success };
+            let done = self.servers[replica].serve(self.scenario, replica, now, work);
+            if done > now + ATTEMPT_TIMEOUT { timeout } else { (done, verdict, SERVED + replica) }
         };
-        lane.push_back(Flight { due, sent: now, call, attempt, pass, retry, verdict, random });
+        let flight = Flight { due, sent: now, call, attempt, pass, retry, verdict, random };
+        self.agenda.lanes[lane].push_back(flight);
     }
 
     fn ended(&mut self, mut flight: Flight) {
@@ -277,7 +286,7 @@ impl Run<'_> {
         }
         let cause = if flight.verdict == Verdict::Timeout { Cause::Timeout } else { Cause::Fast };
         if let Ok(retry) = budget.ask(at, cause, flight.random.next()) {
-            self.lanes.waiting.push(Resend { due, call: flight.call, attempt: flight.attempt + 1, retry });
+            self.agenda.backoffs.push(Resend { due, call: flight.call, attempt: flight.attempt + 1, retry });
         }
     }
 }

@@ -68,9 +68,11 @@ impl Weather {
 
 /// Weather and how many seconds it lasts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spell {
-    pub(crate) seconds: u64,
-    pub(crate) weather: Weather,
+struct Spell {
+    seconds: u64,
+    weather: Weather,
+    /// At the other replicas.
+    elsewhere: Weather,
 }
 
 /// A run from its first second to its last: the warm-up, the trigger, and what comes after.
@@ -82,12 +84,12 @@ pub(crate) struct Scenario {
     pub(crate) clients: u32,
     /// Servers that share the capacity. Each attempt goes to one at random.
     pub(crate) replicas: u32,
-    pub(crate) spells: [Spell; 3],
+    spells: [Spell; 3],
 }
 
 impl Scenario {
     pub(crate) fn new(load: f64, clients: u32, spells: [(u64, Weather); 3]) -> Self {
-        let spells = spells.map(|(seconds, weather)| Spell { seconds, weather });
+        let spells = spells.map(|(seconds, weather)| Spell { seconds, weather, elsewhere: weather.elsewhere() });
         Self { load, clients, replicas: 1, spells }
     }
 
@@ -112,17 +114,20 @@ impl Scenario {
     }
 
     /// The weather at one replica.
-    pub(crate) fn weather(&self, now: Nanos, replica: usize) -> Weather {
+    pub(crate) fn weather(&self, now: Nanos, replica: usize) -> &Weather {
         let second = (now / SECOND) as usize;
         let spell = usize::from(second >= self.trigger()) + usize::from(second >= self.end_of_trigger());
-        let weather = self.spells[spell].weather;
-        if replica == 0 { weather } else { weather.elsewhere() }
+        let spell = &self.spells[spell];
+        if replica == 0 { &spell.weather } else { &spell.elsewhere }
     }
 
     /// When the weather changes next.
     fn next_change(&self, now: Nanos) -> Nanos {
-        let changes = [self.trigger(), self.end_of_trigger()].map(|second| second as u64 * SECOND);
-        changes.into_iter().find(|&change| now < change).unwrap_or(Nanos::MAX)
+        match (now / SECOND) as usize {
+            second if second < self.trigger() => self.trigger() as u64 * SECOND,
+            second if second < self.end_of_trigger() => self.end_of_trigger() as u64 * SECOND,
+            _ => Nanos::MAX,
+        }
     }
 }
 
