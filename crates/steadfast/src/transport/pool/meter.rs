@@ -67,8 +67,8 @@ const CANCELLED: u8 = 3;
 /// Nothing was written, and the first write must look at the socket before.
 const UNPROBED: u8 = 4;
 
-/// A connection that lay idle for so long is looked at before it is written to.
-const PROBE_AFTER: u64 = 10_000_000;
+/// After 10 ms without a byte an upstream may have given a connection up; hardly any server's idle timeout is shorter.
+const RESTED: u64 = 10_000_000;
 
 /// What the I/O wrapper may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,14 +157,13 @@ impl Meter {
     // ---- the user's side
 
     /// A request is about to be handed over; the wait for its response begins.
-    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>, is_reused: bool) {
-        let since = self.at(now);
-        let rested = since.saturating_sub(self.last_moved.load(Ordering::Relaxed));
-        let gate = if is_reused && rested >= PROBE_AFTER { UNPROBED } else { UNSENT };
-        self.gate.store(gate, Ordering::Release);
+    ///
+    /// `probe`: the first write looks at the socket before, as the connection lay idle.
+    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>, probe: bool) {
+        self.gate.store(if probe { UNPROBED } else { UNSENT }, Ordering::Release);
         self.closed_by.store(0, Ordering::Relaxed);
         self.blocked.store(NEVER, Ordering::Relaxed);
-        self.since.store(since, Ordering::Relaxed);
+        self.since.store(self.at(now), Ordering::Relaxed);
         self.deadline.store(deadline.map_or(NEVER, |deadline| self.at(deadline)), Ordering::Relaxed);
         self.enter(Phase::Awaited);
     }
@@ -199,6 +198,11 @@ impl Meter {
     /// Whether an idle connection has been kept long enough.
     pub(crate) fn is_expired(&self, now: Instant) -> bool {
         self.at(now) >= self.idle_limit()
+    }
+
+    /// Whether nothing has moved for a while.
+    pub(crate) fn has_rested(&self, now: Instant) -> bool {
+        self.at(now).saturating_sub(self.last_moved.load(Ordering::Relaxed)) >= RESTED
     }
 
     /// Whether the upstream is not taking what is still to be written.
@@ -455,14 +459,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_connection_that_lay_idle_is_probed() {
-        let meter = Meter::new(LIMITS);
-        let later = at(&meter, PROBE_AFTER);
-        meter.begin(later, None, false);
-        assert_eq!(meter.claim(), Claim::Write);
-        meter.begin(at(&meter, PROBE_AFTER - 1), None, true);
-        assert_eq!(meter.claim(), Claim::Write);
-        meter.begin(later, None, true);
+    fn a_connection_that_lay_idle_is_probed_before_it_is_written_to() {
+        let meter = begun(150);
+        meter.last_moved.store(40, Ordering::Relaxed);
+        assert!(!meter.has_rested(at(&meter, RESTED + 39)));
+        assert!(meter.has_rested(at(&meter, RESTED + 40)));
+        meter.begin(at(&meter, 50), None, true);
         assert_eq!((meter.sent(), meter.claim()), (Sent::No, Claim::Probe));
         meter.on_dead();
         assert_eq!((meter.claim(), meter.cancel()), (Claim::Cancelled, Sent::No));
