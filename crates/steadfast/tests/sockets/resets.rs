@@ -49,7 +49,7 @@ async fn c2_3_a_request_written_on_a_used_connection_is_not_resent() {
 async fn c2_11_a_request_that_meets_a_dead_connection_goes_once_to_a_fresh_one() {
     for method in [get as fn(&str) -> _, |path| post(path, "body")] {
         let server = Server::on_thread(|number| match number {
-            0..3 => vec![Step::Read, Step::Wait(ms(30)), ok("early"), Step::Wait(ms(20))],
+            0..3 => vec![Step::Read, Step::Wait(ms(100)), ok("early"), Step::Wait(ms(400))],
             _ => vec![Step::Read, ok("late"), Step::ReadToEnd],
         });
         let pool = server.pool();
@@ -58,7 +58,7 @@ async fn c2_11_a_request_that_meets_a_dead_connection_goes_once_to_a_fresh_one()
             assert_eq!(answer.unwrap().1, "early");
         }
         assert_eq!(pool.snapshot().idle, 3);
-        std::thread::sleep(ms(120));
+        std::thread::sleep(ms(800));
         assert_eq!(pool.snapshot().idle, 3, "the test is about connections that nobody knows to be closed");
         assert_eq!(send(&pool, method("/")).await.unwrap().1, "late");
         assert_eq!((server.connections(), server.requests(3).len()), (4, 1));
