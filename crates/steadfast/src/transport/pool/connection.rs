@@ -47,7 +47,7 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         if !self.meter.is_idle() {
-            self.meter.cancel();
+            self.meter.gate().cancel();
             self.task.abort();
         }
     }
@@ -108,7 +108,7 @@ impl Lease {
         };
         let given_back = refused.take_message();
         // What hyper holds in its buffer may not follow after this has been said.
-        let sent = match connection.meter.cancel() {
+        let sent = match connection.meter.gate().cancel() {
             Sent::No => Sent::No,
             _ if given_back.is_some() => Sent::No,
             sent => sent,
