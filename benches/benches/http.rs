@@ -47,14 +47,10 @@ fn case(
     let mut contenders = vec![
         contender::<Connection>(runtime, server, in_flight, requests)?,
         contender::<HyperUtil>(runtime, server, in_flight, requests)?,
-        Contender {
-            name: "hyper-util, again",
-            ..contender::<HyperUtil>(runtime, server, in_flight, requests)?
-        },
+        Contender { name: "hyper-util, again", ..contender::<HyperUtil>(runtime, server, in_flight, requests)? },
         contender::<Reqwest>(runtime, server, in_flight, requests)?,
     ];
-    contenders
-        .retain(|contender| contender.name == HyperUtil::NAME || options.includes(contender.name));
+    contenders.retain(|contender| contender.name == HyperUtil::NAME || options.includes(contender.name));
     let series = interleave(&mut contenders, options.rounds(21, 3))?;
     let case = Case {
         bench: "http",
@@ -75,13 +71,6 @@ fn contender<C: Client>(
     requests: usize,
 ) -> Result<Contender<'_>, Failure> {
     let mut workers = runtime.block_on(C::workers(server, in_flight))?;
-    let turn = move || {
-        machine::time(requests, || {
-            runtime.block_on(http::requests(&mut workers, requests))
-        })
-    };
-    Ok(Contender {
-        name: C::NAME,
-        turn: Box::new(turn),
-    })
+    let turn = move || machine::time(requests, || runtime.block_on(http::requests(&mut workers, requests)));
+    Ok(Contender { name: C::NAME, turn: Box::new(turn) })
 }

@@ -38,74 +38,34 @@ fn one_thread(
     allocations: &BTreeMap<String, f64>,
 ) -> Result<(), Failure> {
     let calls = if options.quick { 5_000 } else { 200_000 };
-    fn contender<'a, S: Stack>(
-        runtime: &'a Runtime,
-        mut stack: S,
-        kind: Kind,
-        calls: usize,
-    ) -> Contender<'a> {
-        let turn =
-            move || machine::time(calls, || closure::calls(runtime, &mut stack, kind, calls));
-        Contender {
-            name: S::NAME,
-            turn: Box::new(turn),
-        }
+    fn contender<'a, S: Stack>(runtime: &'a Runtime, mut stack: S, kind: Kind, calls: usize) -> Contender<'a> {
+        let turn = move || machine::time(calls, || closure::calls(runtime, &mut stack, kind, calls));
+        Contender { name: S::NAME, turn: Box::new(turn) }
     }
     let mut contenders = vec![
         contender(runtime, Bare, kind, calls),
         contender(runtime, Tower::new(), kind, calls),
-        Contender {
-            name: "tower, again",
-            ..contender(runtime, Tower::new(), kind, calls)
-        },
+        Contender { name: "tower, again", ..contender(runtime, Tower::new(), kind, calls) },
     ];
-    run(
-        options,
-        &mut contenders,
-        &format!("{}, one thread", kind.name()),
-        allocations,
-    )
+    run(options, &mut contenders, &format!("{}, one thread", kind.name()), allocations)
 }
 
-fn two_threads(
-    options: &Options,
-    kind: Kind,
-    allocations: &BTreeMap<String, f64>,
-) -> Result<(), Failure> {
+fn two_threads(options: &Options, kind: Kind, allocations: &BTreeMap<String, f64>) -> Result<(), Failure> {
     let calls = if options.quick { 5_000 } else { 200_000 };
-    fn contender<S: Stack>(
-        stack: S,
-        kind: Kind,
-        calls: usize,
-        cores: Option<(usize, usize)>,
-    ) -> Contender<'static> {
+    fn contender<S: Stack>(stack: S, kind: Kind, calls: usize, cores: Option<(usize, usize)>) -> Contender<'static> {
         let turn = move || {
             let time = closure::from_two_threads(&stack, kind, calls, cores)?;
             let wall_ns = machine::per(time, calls);
-            Ok(Sample {
-                wall_ns,
-                cpu_ns: 2.0 * wall_ns,
-            })
+            Ok(Sample { wall_ns, cpu_ns: 2.0 * wall_ns })
         };
-        Contender {
-            name: S::NAME,
-            turn: Box::new(turn),
-        }
+        Contender { name: S::NAME, turn: Box::new(turn) }
     }
     let mut contenders = vec![
         contender(Bare, kind, calls, options.pin),
         contender(Tower::new(), kind, calls, options.pin),
-        Contender {
-            name: "tower, again",
-            ..contender(Tower::new(), kind, calls, options.pin)
-        },
+        Contender { name: "tower, again", ..contender(Tower::new(), kind, calls, options.pin) },
     ];
-    run(
-        options,
-        &mut contenders,
-        &format!("{}, two threads", kind.name()),
-        allocations,
-    )
+    run(options, &mut contenders, &format!("{}, two threads", kind.name()), allocations)
 }
 
 fn run(
@@ -115,8 +75,7 @@ fn run(
     allocations: &BTreeMap<String, f64>,
 ) -> Result<(), Failure> {
     let always = [Bare::NAME, Tower::NAME];
-    contenders
-        .retain(|contender| always.contains(&contender.name) || options.includes(contender.name));
+    contenders.retain(|contender| always.contains(&contender.name) || options.includes(contender.name));
     let series = interleave(contenders, options.rounds(41, 3))?;
     let case = Case {
         bench: "policies",

@@ -14,17 +14,11 @@ use crate::rounds::Sample;
 /// # Errors
 ///
 /// That of the work, or a system without a CPU clock.
-pub fn time(
-    operations: usize,
-    work: impl FnOnce() -> Result<(), Failure>,
-) -> Result<Sample, Failure> {
+pub fn time(operations: usize, work: impl FnOnce() -> Result<(), Failure>) -> Result<Sample, Failure> {
     let (wall, cpu) = (Instant::now(), ProcessTime::try_now()?);
     work()?;
     let (cpu, wall) = (cpu.try_elapsed()?, wall.elapsed());
-    Ok(Sample {
-        wall_ns: per(wall, operations),
-        cpu_ns: per(cpu, operations),
-    })
+    Ok(Sample { wall_ns: per(wall, operations), cpu_ns: per(cpu, operations) })
 }
 
 /// Nanoseconds of each of `operations` equal parts.
@@ -58,9 +52,7 @@ pub fn allocations(program: &str, arguments: &[&str]) -> Result<BTreeMap<String,
     let text = String::from_utf8(output.stdout)?;
     let mut counts = BTreeMap::new();
     for line in text.lines() {
-        let (name, count) = line
-            .split_once('\t')
-            .ok_or_else(|| format!("not a count: {line:?}"))?;
+        let (name, count) = line.split_once('\t').ok_or_else(|| format!("not a count: {line:?}"))?;
         counts.insert(name.to_owned(), count.parse()?);
     }
     Ok(counts)

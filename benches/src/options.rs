@@ -37,29 +37,16 @@ impl Options {
     ///
     /// An unknown argument, or a value that does not fit, with what was expected.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Self>, Failure> {
-        let mut options = Self {
-            quick: false,
-            json: false,
-            pin: None,
-            only: None,
-            rounds: None,
-            serve: false,
-        };
+        let mut options = Self { quick: false, json: false, pin: None, only: None, rounds: None, serve: false };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
-            let mut value = || {
-                arguments
-                    .next()
-                    .ok_or_else(|| format!("{argument} needs a value"))
-            };
+            let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             match argument.as_str() {
                 "--quick" => options.quick = true,
                 "--json" => options.json = true,
                 "--pin" => options.pin = Some(pair(&value()?)?),
                 "--only" => options.only = Some(value()?),
-                "--rounds" => {
-                    options.rounds = Some(value()?.parse().map_err(|_| "--rounds takes a number")?)
-                }
+                "--rounds" => options.rounds = Some(value()?.parse().map_err(|_| "--rounds takes a number")?),
                 "--serve" => options.serve = true,
                 "--help" => return Ok(None),
                 // cargo says so to every benchmark.
@@ -72,9 +59,7 @@ impl Options {
 
     /// The rounds to run: as asked, or one of the two given numbers.
     pub fn rounds(&self, full: usize, quick: usize) -> usize {
-        self.rounds
-            .unwrap_or(if self.quick { quick } else { full })
-            .max(1)
+        self.rounds.unwrap_or(if self.quick { quick } else { full }).max(1)
     }
 
     /// Whether a contender of this name takes part.
@@ -86,10 +71,7 @@ impl Options {
 fn pair(text: &str) -> Result<(usize, usize), Failure> {
     let expected = || format!("--pin takes two core numbers such as 0,1, not {text:?}");
     let (first, second) = text.split_once(',').ok_or_else(expected)?;
-    Ok((
-        first.parse().map_err(|_| expected())?,
-        second.parse().map_err(|_| expected())?,
-    ))
+    Ok((first.parse().map_err(|_| expected())?, second.parse().map_err(|_| expected())?))
 }
 
 #[cfg(test)]
@@ -102,9 +84,7 @@ mod tests {
 
     #[test]
     fn reads_what_the_page_names() {
-        let options = parse("--bench --quick --json --pin 0,1 --only tower --rounds 7")
-            .unwrap()
-            .unwrap();
+        let options = parse("--bench --quick --json --pin 0,1 --only tower --rounds 7").unwrap().unwrap();
         assert!(options.quick && options.json && !options.serve);
         assert_eq!((options.pin, options.rounds(31, 3)), (Some((0, 1)), 7));
         assert!(options.includes("tower, again") && !options.includes("steadfast"));
@@ -114,12 +94,9 @@ mod tests {
 
     #[test]
     fn says_what_was_expected() {
-        for (line, expected) in [
-            ("--pin 1", "two core numbers"),
-            ("--rounds x", "number"),
-            ("--slow", "--slow"),
-            ("--only", "value"),
-        ] {
+        for (line, expected) in
+            [("--pin 1", "two core numbers"), ("--rounds x", "number"), ("--slow", "--slow"), ("--only", "value")]
+        {
             let message = parse(line).unwrap_err().to_string();
             assert!(message.contains(expected), "{line}: {message}");
         }

@@ -49,13 +49,8 @@ pub struct Spread {
 ///
 /// The first turn that fails, with the contender's name.
 pub fn interleave(contenders: &mut [Contender<'_>], rounds: usize) -> Result<Vec<Series>, Failure> {
-    let mut series: Vec<_> = contenders
-        .iter()
-        .map(|c| Series {
-            name: c.name,
-            samples: Vec::with_capacity(rounds),
-        })
-        .collect();
+    let mut series: Vec<_> =
+        contenders.iter().map(|c| Series { name: c.name, samples: Vec::with_capacity(rounds) }).collect();
     for contender in contenders.iter_mut() {
         take_turn(contender)?;
     }
@@ -63,9 +58,7 @@ pub fn interleave(contenders: &mut [Contender<'_>], rounds: usize) -> Result<Vec
     for round in 0..rounds {
         for place in 0..count {
             let index = (round + place) % count;
-            series[index]
-                .samples
-                .push(take_turn(&mut contenders[index])?);
+            series[index].samples.push(take_turn(&mut contenders[index])?);
         }
     }
     Ok(series)
@@ -84,11 +77,7 @@ impl Series {
     /// The ratio of a figure to the same figure of `baseline` in the same round, over all rounds.
     pub fn ratio(&self, baseline: &Self, figure: impl Fn(&Sample) -> f64) -> Spread {
         let pairs = self.samples.iter().zip(&baseline.samples);
-        Spread::of(
-            pairs
-                .map(|(own, base)| figure(own) / figure(base))
-                .collect(),
-        )
+        Spread::of(pairs.map(|(own, base)| figure(own) / figure(base)).collect())
     }
 }
 
@@ -97,18 +86,11 @@ impl Spread {
     pub fn of(mut figures: Vec<f64>) -> Self {
         figures.sort_by(f64::total_cmp);
         let (Some(&min), Some(&max)) = (figures.first(), figures.last()) else {
-            return Self {
-                median: 0.0,
-                min: 0.0,
-                max: 0.0,
-            };
+            return Self { median: 0.0, min: 0.0, max: 0.0 };
         };
         let middle = figures.len() / 2;
-        let median = if figures.len() % 2 == 1 {
-            figures[middle]
-        } else {
-            f64::midpoint(figures[middle - 1], figures[middle])
-        };
+        let median =
+            if figures.len() % 2 == 1 { figures[middle] } else { f64::midpoint(figures[middle - 1], figures[middle]) };
         Self { median, min, max }
     }
 }
@@ -120,10 +102,7 @@ mod tests {
     use super::*;
 
     fn sample(wall_ns: f64) -> Sample {
-        Sample {
-            wall_ns,
-            cpu_ns: 2.0 * wall_ns,
-        }
+        Sample { wall_ns, cpu_ns: 2.0 * wall_ns }
     }
 
     #[test]
@@ -145,50 +124,17 @@ mod tests {
 
     #[test]
     fn a_failing_turn_names_its_contender() {
-        let mut contenders = [Contender {
-            name: "broken",
-            turn: Box::new(|| Err("no server".into())),
-        }];
-        assert_eq!(
-            interleave(&mut contenders, 1).unwrap_err().to_string(),
-            "broken: no server"
-        );
+        let mut contenders = [Contender { name: "broken", turn: Box::new(|| Err("no server".into())) }];
+        assert_eq!(interleave(&mut contenders, 1).unwrap_err().to_string(), "broken: no server");
     }
 
     #[test]
     fn ratios_are_taken_within_a_round() {
-        let base = Series {
-            name: "base",
-            samples: [10.0, 20.0, 40.0].map(sample).into(),
-        };
-        let own = Series {
-            name: "own",
-            samples: [5.0, 20.0, 30.0].map(sample).into(),
-        };
-        assert_eq!(
-            own.ratio(&base, |s| s.cpu_ns),
-            Spread {
-                median: 0.75,
-                min: 0.5,
-                max: 1.0
-            }
-        );
-        assert_eq!(
-            own.spread(|s| s.wall_ns),
-            Spread {
-                median: 20.0,
-                min: 5.0,
-                max: 30.0
-            }
-        );
+        let base = Series { name: "base", samples: [10.0, 20.0, 40.0].map(sample).into() };
+        let own = Series { name: "own", samples: [5.0, 20.0, 30.0].map(sample).into() };
+        assert_eq!(own.ratio(&base, |s| s.cpu_ns), Spread { median: 0.75, min: 0.5, max: 1.0 });
+        assert_eq!(own.spread(|s| s.wall_ns), Spread { median: 20.0, min: 5.0, max: 30.0 });
         assert_eq!(Spread::of(vec![4.0, 1.0]).median, 2.5);
-        assert_eq!(
-            Spread::of(Vec::new()),
-            Spread {
-                median: 0.0,
-                min: 0.0,
-                max: 0.0
-            }
-        );
+        assert_eq!(Spread::of(Vec::new()), Spread { median: 0.0, min: 0.0, max: 0.0 });
     }
 }

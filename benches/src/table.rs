@@ -48,37 +48,17 @@ impl Case<'_> {
     /// Prints the case on standard output: a table, or one JSON line per contender.
     pub fn print(&self, json: bool) {
         let columns = self.columns();
-        if json {
-            self.print_json(&columns)
-        } else {
-            self.print_table(&columns)
-        }
+        if json { self.print_json(&columns) } else { self.print_table(&columns) }
     }
 
     fn columns(&self) -> Vec<Column> {
         match self.compare {
             Compare::TimeOver(floor) => {
-                let plain = self
-                    .series
-                    .iter()
-                    .map(|series| (series.spread(|s| s.wall_ns), None))
-                    .collect();
-                let over = self
-                    .series
-                    .iter()
-                    .map(|series| self.over(floor, series))
-                    .collect();
+                let plain = self.series.iter().map(|series| (series.spread(|s| s.wall_ns), None)).collect();
+                let over = self.series.iter().map(|series| self.over(floor, series)).collect();
                 vec![
-                    Column {
-                        title: "ns/call",
-                        key: "wall_ns",
-                        figures: plain,
-                    },
-                    Column {
-                        title: "over bare",
-                        key: "over_bare_ns",
-                        figures: over,
-                    },
+                    Column { title: "ns/call", key: "wall_ns", figures: plain },
+                    Column { title: "over bare", key: "over_bare_ns", figures: over },
                 ]
             }
             Compare::CpuAndRate => vec![
@@ -88,24 +68,10 @@ impl Case<'_> {
         }
     }
 
-    fn column(
-        &self,
-        title: &'static str,
-        key: &'static str,
-        figure: impl Fn(&Sample) -> f64,
-    ) -> Column {
+    fn column(&self, title: &'static str, key: &'static str, figure: impl Fn(&Sample) -> f64) -> Column {
         let baseline = self.find(self.baseline);
-        let of = |series: &Series| {
-            (
-                series.spread(&figure),
-                baseline.map(|base| series.ratio(base, &figure)),
-            )
-        };
-        Column {
-            title,
-            key,
-            figures: self.series.iter().map(of).collect(),
-        }
+        let of = |series: &Series| (series.spread(&figure), baseline.map(|base| series.ratio(base, &figure)));
+        Column { title, key, figures: self.series.iter().map(of).collect() }
     }
 
     /// What `series` takes longer than the contender `floor`, round by round, and the ratio of that to the baseline's.
@@ -114,25 +80,13 @@ impl Case<'_> {
             return (series.spread(|sample| sample.wall_ns), None);
         };
         let less_floor = |series: &Series| -> Vec<f64> {
-            series
-                .samples
-                .iter()
-                .zip(&floor.samples)
-                .map(|(own, floor)| own.wall_ns - floor.wall_ns)
-                .collect()
+            series.samples.iter().zip(&floor.samples).map(|(own, floor)| own.wall_ns - floor.wall_ns).collect()
         };
         let own = less_floor(series);
         let ratio = (series.name != floor.name)
             .then(|| self.find(self.baseline))
             .flatten()
-            .map(|baseline| {
-                Spread::of(
-                    own.iter()
-                        .zip(less_floor(baseline))
-                        .map(|(own, base)| own / base)
-                        .collect(),
-                )
-            });
+            .map(|baseline| Spread::of(own.iter().zip(less_floor(baseline)).map(|(own, base)| own / base).collect()));
         (Spread::of(own), ratio)
     }
 
@@ -142,21 +96,13 @@ impl Case<'_> {
 
     /// Allocations are counted once per contender, also for the baseline that enters twice.
     fn allocated(&self, series: &Series) -> Option<f64> {
-        self.allocations
-            .get(series.name.trim_end_matches(", again"))
-            .copied()
+        self.allocations.get(series.name.trim_end_matches(", again")).copied()
     }
 
     fn print_table(&self, columns: &[Column]) {
         let rounds = self.series.first().map_or(0, |series| series.samples.len());
-        println!(
-            "{} (median of {rounds} rounds; ratio to {}, lowest-highest)\n",
-            self.title, self.baseline
-        );
-        let (mut head, mut rule) = (
-            format!("| {:<18} |", "contender"),
-            format!("|{}|", "-".repeat(20)),
-        );
+        println!("{} (median of {rounds} rounds; ratio to {}, lowest-highest)\n", self.title, self.baseline);
+        let (mut head, mut rule) = (format!("| {:<18} |", "contender"), format!("|{}|", "-".repeat(20)));
         for column in columns {
             head += &format!(" {:>14} |", column.title);
             rule += &format!("{}:|", "-".repeat(15));
@@ -176,17 +122,14 @@ impl Case<'_> {
                     row += &format!(" {:>18} |", ratio.map_or_else(|| "-".to_owned(), range));
                 }
             }
-            let allocated = self
-                .allocated(series)
-                .map_or_else(|| "-".to_owned(), |count| format!("{count:.1}"));
+            let allocated = self.allocated(series).map_or_else(|| "-".to_owned(), |count| format!("{count:.1}"));
             println!("{row} {allocated:>11} |");
         }
         println!();
     }
 
     fn print_json(&self, columns: &[Column]) {
-        let spread =
-            |spread: Spread| json!({"median": spread.median, "min": spread.min, "max": spread.max});
+        let spread = |spread: Spread| json!({"median": spread.median, "min": spread.min, "max": spread.max});
         for (index, series) in self.series.iter().enumerate() {
             let mut line = json!({
                 "bench": self.bench,
@@ -210,29 +153,12 @@ mod tests {
     use super::*;
 
     fn series(name: &'static str, times: [f64; 3]) -> Series {
-        let sample = |wall_ns| Sample {
-            wall_ns,
-            cpu_ns: wall_ns / 2.0,
-        };
-        Series {
-            name,
-            samples: times.map(sample).into(),
-        }
+        let sample = |wall_ns| Sample { wall_ns, cpu_ns: wall_ns / 2.0 };
+        Series { name, samples: times.map(sample).into() }
     }
 
-    fn case<'a>(
-        compare: Compare,
-        series: &'a [Series],
-        allocations: &'a BTreeMap<String, f64>,
-    ) -> Case<'a> {
-        Case {
-            bench: "policies",
-            title: "ready",
-            compare,
-            baseline: "tower",
-            series,
-            allocations,
-        }
+    fn case<'a>(compare: Compare, series: &'a [Series], allocations: &'a BTreeMap<String, f64>) -> Case<'a> {
+        Case { bench: "policies", title: "ready", compare, baseline: "tower", series, allocations }
     }
 
     #[test]
@@ -247,17 +173,7 @@ mod tests {
         let over = &case.columns()[1].figures;
         assert_eq!((over[0].0.median, over[0].1), (0.0, None));
         assert_eq!((over[1].0.median, over[1].1.unwrap().median), (100.0, 1.0));
-        assert_eq!(
-            (over[2].0.median, over[2].1.unwrap()),
-            (
-                50.0,
-                Spread {
-                    median: 0.5,
-                    min: 0.25,
-                    max: 1.0
-                }
-            )
-        );
+        assert_eq!((over[2].0.median, over[2].1.unwrap()), (50.0, Spread { median: 0.5, min: 0.25, max: 1.0 }));
         assert_eq!(case.allocated(&series("tower, again", [1.0; 3])), Some(3.0));
     }
 
@@ -265,19 +181,7 @@ mod tests {
     fn cpu_and_rate_are_compared_with_the_baseline() {
         let all = [series("tower", [100.0; 3]), series("own", [50.0; 3])];
         let columns = case(Compare::CpuAndRate, &all, &BTreeMap::new()).columns();
-        assert_eq!(
-            (
-                columns[0].figures[1].0.median,
-                columns[0].figures[1].1.unwrap().median
-            ),
-            (25.0, 0.5)
-        );
-        assert_eq!(
-            (
-                columns[1].figures[1].0.median,
-                columns[1].figures[1].1.unwrap().median
-            ),
-            (2e7, 2.0)
-        );
+        assert_eq!((columns[0].figures[1].0.median, columns[0].figures[1].1.unwrap().median), (25.0, 0.5));
+        assert_eq!((columns[1].figures[1].0.median, columns[1].figures[1].1.unwrap().median), (2e7, 2.0));
     }
 }

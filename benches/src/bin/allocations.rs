@@ -17,9 +17,7 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["closure", kind] => {
-            let kind = [Kind::Ready, Kind::PendsOnce]
-                .into_iter()
-                .find(|known| known.name() == kind);
+            let kind = [Kind::Ready, Kind::PendsOnce].into_iter().find(|known| known.name() == kind);
             let kind = kind.ok_or("the kinds are \"ready\" and \"pends once\"")?;
             let runtime = closure::runtime()?;
             of_calls(&runtime, Bare, kind)?;
@@ -38,17 +36,13 @@ fn main() -> Result<(), Failure> {
 
 fn of_calls<S: Stack>(runtime: &Runtime, mut stack: S, kind: Kind) -> Result<(), Failure> {
     closure::calls(runtime, &mut stack, kind, WARM_UP)?;
-    print(S::NAME, || {
-        closure::calls(runtime, &mut stack, kind, COUNTED)
-    })
+    print(S::NAME, || closure::calls(runtime, &mut stack, kind, COUNTED))
 }
 
 fn of_requests<C: Client>(runtime: &Runtime, server: SocketAddr) -> Result<(), Failure> {
     let mut workers = runtime.block_on(C::workers(server, 1))?;
     runtime.block_on(http::requests(&mut workers, WARM_UP))?;
-    print(C::NAME, || {
-        runtime.block_on(http::requests(&mut workers, COUNTED))
-    })
+    print(C::NAME, || runtime.block_on(http::requests(&mut workers, COUNTED)))
 }
 
 fn print(name: &str, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {

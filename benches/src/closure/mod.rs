@@ -40,12 +40,7 @@ pub fn runtime() -> Result<Runtime, Failure> {
 /// # Errors
 ///
 /// A call that fails: the operation never does, so a policy refused it.
-pub fn calls(
-    runtime: &Runtime,
-    stack: &mut impl Stack,
-    kind: Kind,
-    count: usize,
-) -> Result<(), Failure> {
+pub fn calls(runtime: &Runtime, stack: &mut impl Stack, kind: Kind, count: usize) -> Result<(), Failure> {
     runtime.block_on(async {
         for _ in 0..count {
             black_box(stack.call(kind).await?);
@@ -69,9 +64,7 @@ pub fn from_two_threads(
     let start = &Barrier::new(2);
     let worker = |mut stack, core: Option<usize>| {
         move || -> Result<Duration, Failure> {
-            let prepared = core
-                .map_or(Ok(()), crate::machine::pin)
-                .and_then(|()| runtime());
+            let prepared = core.map_or(Ok(()), crate::machine::pin).and_then(|()| runtime());
             // Both arrive here whatever happened, so that neither waits for ever.
             start.wait();
             let runtime = prepared?;
@@ -85,7 +78,6 @@ pub fn from_two_threads(
         let second = scope.spawn(worker(stack.clone(), cores.map(|cores| cores.1)));
         (first.join(), second.join())
     });
-    let ended =
-        |result: std::thread::Result<_>| result.unwrap_or_else(|_| Err("a thread panicked".into()));
+    let ended = |result: std::thread::Result<_>| result.unwrap_or_else(|_| Err("a thread panicked".into()));
     Ok(ended(first)?.max(ended(second)?))
 }

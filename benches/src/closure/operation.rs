@@ -33,9 +33,7 @@ pub struct Operate {
 
 /// Starts the operation.
 pub fn operate(kind: Kind) -> Operate {
-    Operate {
-        pends: kind == Kind::PendsOnce,
-    }
+    Operate { pends: kind == Kind::PendsOnce }
 }
 
 impl Future for Operate {

@@ -56,10 +56,7 @@ impl Tower {
         let operation: Operation = tower::service_fn(operate as fn(Kind) -> Operate);
         let limited = ConcurrencyLimit::new(operation, 50);
         let budget = Arc::new(TpsBudget::new(Duration::from_secs(10), 1, 0.2));
-        Self(Timeout::new(
-            Retry::new(Attempts { left: 2, budget }, limited),
-            Duration::from_secs(30),
-        ))
+        Self(Timeout::new(Retry::new(Attempts { left: 2, budget }, limited), Duration::from_secs(30)))
     }
 }
 

@@ -31,25 +31,16 @@ impl Client for Connection {
             let (sender, connection) = handshake(TokioIo::new(socket)).await?;
             tokio::spawn(connection);
             let host = HeaderValue::try_from(server.to_string())?;
-            workers.push(Self {
-                sender,
-                uri: Uri::from_static(PATH),
-                host,
-            });
+            workers.push(Self { sender, uri: Uri::from_static(PATH), host });
         }
         Ok(workers)
     }
 
     async fn get(&mut self) -> Result<(u16, usize), Failure> {
-        let request = Request::get(self.uri.clone())
-            .header(HOST, self.host.clone())
-            .body(Empty::new())?;
+        let request = Request::get(self.uri.clone()).header(HOST, self.host.clone()).body(Empty::new())?;
         self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status().as_u16();
-        Ok((
-            status,
-            response.into_body().collect().await?.to_bytes().len(),
-        ))
+        Ok((status, response.into_body().collect().await?.to_bytes().len()))
     }
 }

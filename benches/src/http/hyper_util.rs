@@ -25,9 +25,7 @@ impl Client for HyperUtil {
     async fn workers(server: SocketAddr, count: usize) -> Result<Vec<Self>, Failure> {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        let client = Legacy::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .build(connector);
+        let client = Legacy::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
         let uri = format!("http://{server}{PATH}").parse()?;
         Ok(vec![Self { client, uri }; count])
     }
@@ -36,9 +34,6 @@ impl Client for HyperUtil {
         let request = Request::get(self.uri.clone()).body(Empty::new())?;
         let response = self.client.request(request).await?;
         let status = response.status().as_u16();
-        Ok((
-            status,
-            response.into_body().collect().await?.to_bytes().len(),
-        ))
+        Ok((status, response.into_body().collect().await?.to_bytes().len()))
     }
 }

@@ -27,10 +27,7 @@ pub trait Client: Sized + Send + 'static {
     const NAME: &'static str;
 
     /// As many workers' handles as there are to be requests in flight. They share what the client would share.
-    fn workers(
-        server: SocketAddr,
-        count: usize,
-    ) -> impl Future<Output = Result<Vec<Self>, Failure>>;
+    fn workers(server: SocketAddr, count: usize) -> impl Future<Output = Result<Vec<Self>, Failure>>;
 
     /// Sends one request and reads its body: the status and the number of bytes.
     fn get(&mut self) -> impl Future<Output = Result<(u16, usize), Failure>> + Send;

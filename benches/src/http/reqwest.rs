@@ -18,25 +18,12 @@ impl Client for Reqwest {
     const NAME: &'static str = "reqwest";
 
     async fn workers(server: SocketAddr, count: usize) -> Result<Vec<Self>, Failure> {
-        let client = ::reqwest::Client::builder()
-            .tcp_nodelay(true)
-            .timeout(Duration::from_secs(30))
-            .build()?;
-        Ok(vec![
-            Self {
-                client,
-                base_url: format!("http://{server}").into()
-            };
-            count
-        ])
+        let client = ::reqwest::Client::builder().tcp_nodelay(true).timeout(Duration::from_secs(30)).build()?;
+        Ok(vec![Self { client, base_url: format!("http://{server}").into() }; count])
     }
 
     async fn get(&mut self) -> Result<(u16, usize), Failure> {
-        let response = self
-            .client
-            .get(format!("{}{PATH}", self.base_url))
-            .send()
-            .await?;
+        let response = self.client.get(format!("{}{PATH}", self.base_url)).send().await?;
         let status = response.status().as_u16();
         Ok((status, response.bytes().await?.len()))
     }

@@ -13,7 +13,8 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::Failure;
 
 /// The body of every response: 100 bytes of JSON.
-pub const BODY: &str = r#"{"id":42,"status":"paid","customer":"c-10017","total":"129.90","currency":"EUR","items":[101,102,1]}"#;
+pub const BODY: &str =
+    r#"{"id":42,"status":"paid","customer":"c-10017","total":"129.90","currency":"EUR","items":[101,102,1]}"#;
 
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 
@@ -40,18 +41,14 @@ pub fn serve(core: Option<usize>) -> Result<(), Failure> {
 async fn answer(mut socket: TcpStream) -> std::io::Result<()> {
     socket.set_nodelay(true)?;
     let length = BODY.len();
-    let response = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{BODY}"
-    );
+    let response =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{BODY}");
     let mut received = Vec::with_capacity(4096);
     loop {
         if socket.read_buf(&mut received).await? == 0 {
             return Ok(());
         }
-        while let Some(end) = received
-            .windows(END_OF_HEAD.len())
-            .position(|bytes| bytes == END_OF_HEAD)
-        {
+        while let Some(end) = received.windows(END_OF_HEAD.len()).position(|bytes| bytes == END_OF_HEAD) {
             received.drain(..end + END_OF_HEAD.len());
             socket.write_all(response.as_bytes()).await?;
         }
