@@ -1,4 +1,41 @@
 //! The client that a service uses to call other services.
+//!
+//! One client per upstream decides once what every hand-written one gets wrong: how long to wait, what to retry, when
+//! to stop calling an upstream that is down, how many calls may pile up behind a slow one, and how fast it may be
+//! called. Every call has a deadline; every ending has a reason.
+//!
+//! | to | use |
+//! |---|---|
+//! | call an upstream over HTTP | [`ServiceClient`], or [`Clients`] for all of a configuration |
+//! | protect any other operation | [`Guard`] |
+//! | read a configuration | [`config::Loader`] |
+//! | learn why a call ended as it did | [`Report`], on every [`Response`] and [`Error`] |
+//! | test without waiting | `testing`, behind the feature of that name |
 
+mod admission;
+mod call;
+pub mod client;
+mod clock;
 pub mod config;
+mod error;
+mod event;
+mod guard;
+mod operation;
+pub mod report;
+mod snapshot;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod timer;
 pub mod transport;
+mod upstream;
+
+pub use client::{Assessment, ClientBuilder, Clients, RequestBuilder, Response, ServiceClient};
+pub use clock::Clock;
+pub use error::{Error, ErrorKind};
+pub use event::Event;
+pub use guard::{Context, Guard, GuardBuilder, GuardError};
+pub use report::Report;
+pub use snapshot::Snapshot;
+pub use steadfast_http::problem::ProblemDetails;
+pub use steadfast_http::{BaseUrl, CallContext, Fault, Sent, TraceContext, encode_segment};
+pub use steadfast_policy as policy;

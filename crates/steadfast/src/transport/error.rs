@@ -26,6 +26,12 @@ impl TransportError {
         self
     }
 
+    /// The same error, where an earlier exchange of the same attempt may have reached the upstream.
+    pub(crate) fn sent_before(mut self) -> Self {
+        self.sent = Sent::Unknown;
+        self
+    }
+
     /// What went wrong, and in which phase.
     pub fn fault(&self) -> Fault {
         self.fault

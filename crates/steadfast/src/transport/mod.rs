@@ -1,34 +1,67 @@
 //! One attempt's bytes: a request goes out, a response or a typed fault comes back.
 //!
-//! The pool for one upstream is the transport that a client has unless it is given another. Whatever the transport,
-//! its errors say in which phase the attempt failed and whether anything was sent, because that decides what may be
-//! repeated.
+//! The [`Pool`] for one upstream is the transport that a client has unless it is given another. Whatever the
+//! transport, its errors say in which phase the attempt failed and whether anything was sent, because that decides
+//! what may be repeated.
 
+mod body;
+mod connect;
+pub mod decode;
 mod error;
+mod pool;
+mod progress;
 
+pub use body::ResponseBody;
+pub use connect::{Resolve, ResolveFuture, SystemResolver, TlsConfigError, TlsOptions};
 pub use error::TransportError;
+pub use pool::{Pool, PoolConfig, PoolSnapshot};
+pub use progress::Progress;
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::{Request, Response};
 
 /// One attempt on its way to the upstream.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct Outgoing {
     /// The request, with an absolute URI.
-    pub request: http::Request<Bytes>,
-    /// Whether the request may be sent twice (by its method, key, or the caller's word).
+    pub request: Request<Bytes>,
+    /// Whether the request may be sent twice (by its method, key, or the caller's word). False.
     pub repeatable: bool,
-    /// What is left of the call's deadline when the attempt starts.
+    /// What is left of the call's deadline when the attempt starts. `Duration::MAX`: no deadline.
     pub time_left: Duration,
 }
 
+impl Outgoing {
+    /// A request that may not be sent twice, without a deadline.
+    pub fn new(request: Request<Bytes>) -> Self {
+        Self { request, repeatable: false, time_left: Duration::MAX }
+    }
+}
+
+impl fmt::Debug for Outgoing {
+    /// Without the URI, the headers, and the body, which may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outgoing")
+            .field("method", self.request.method())
+            .field("repeatable", &self.repeatable)
+            .field("time_left", &self.time_left)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Marks, among a response's extensions, a 408 that was probably meant for an idle connection and not for the request
+/// that met it. It says nothing about the upstream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stale408;
+
 /// A boxed future of a custom transport.
-pub type ExchangeFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<http::Response<ResponseBody>, TransportError>> + Send + 'a>>;
+pub type ExchangeFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, TransportError>> + Send + 'a>>;
 
 /// A transport of one's own (tests, a proxy, another client).
 pub trait Exchange: Send + Sync + 'static {
@@ -37,36 +70,54 @@ pub trait Exchange: Send + Sync + 'static {
     fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a>;
 }
 
-/// How far an attempt has got; read after its future was dropped.
-#[derive(Debug, Default)]
-pub struct Progress {
-    handed_over: bool,
+/// What carries an upstream's requests.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Transport {
+    /// The pool.
+    Pool(Pool),
+    /// A transport of one's own.
+    Custom(Arc<dyn Exchange>),
 }
 
-impl Progress {
-    /// From here on the upstream may have seen some of the request.
-    pub fn hand_over(&mut self) {
-        self.handed_over = true;
+impl Transport {
+    /// Sends one request and returns the response's head with its body to come.
+    ///
+    /// # Errors
+    ///
+    /// Those of the transport.
+    pub async fn exchange(
+        &self,
+        outgoing: Outgoing,
+        progress: &mut Progress,
+    ) -> Result<Response<ResponseBody>, TransportError> {
+        match self {
+            Self::Pool(pool) => pool.exchange(outgoing, progress).await,
+            Self::Custom(custom) => custom.exchange(outgoing, progress).await,
+        }
     }
 
-    /// Whether anything can have reached the upstream.
-    pub fn sent(&self) -> steadfast_http::Sent {
-        if self.handed_over { steadfast_http::Sent::Unknown } else { steadfast_http::Sent::No }
+    /// Closes what the pool holds; a transport of one's own is not told.
+    pub fn close(&self) {
+        if let Self::Pool(pool) = self {
+            pool.close();
+        }
+    }
+
+    /// The pool's numbers, where there is one.
+    pub fn snapshot(&self) -> Option<PoolSnapshot> {
+        match self {
+            Self::Pool(pool) => Some(pool.snapshot()),
+            Self::Custom(_) => None,
+        }
     }
 }
 
-/// A response's body on its way in.
-#[derive(Debug)]
-pub struct ResponseBody(Inner);
-
-#[derive(Debug)]
-enum Inner {
-    Full(Option<Bytes>),
-}
-
-impl ResponseBody {
-    /// A body that is there already.
-    pub fn full(bytes: impl Into<Bytes>) -> Self {
-        Self(Inner::Full(Some(bytes.into())))
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pool(pool) => pool.fmt(f),
+            Self::Custom(_) => f.write_str("Custom"),
+        }
     }
 }

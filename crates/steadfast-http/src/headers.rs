@@ -1,0 +1,281 @@
+//! The headers of a call, put together.
+//!
+//! Decides which of several sources a header comes from. Weakest first (contract 8.1): the configured headers, the
+//! request id, the forwarded bearer, the idempotency key, the trace, and the call's own headers. A header is
+//! replaced, never doubled; a name that one source gives twice is sent twice.
+//!
+//! What belongs to one connection and not to the message is dropped, from the configured and from the call's own
+//! headers: the hop-by-hop names, and those that `Connection` names in the same source (RFC 9110 7.6.1). So is
+//! `Content-Length`, which follows from the body, and a `Host` of the call's own, since a request always goes to the
+//! configured upstream. They are dropped and not refused, because they come with headers copied from a request being
+//! served; [`CallHeaders::dropped`] names them. A configured header is nobody's copy, so there [`configured`]
+//! refuses them.
+//!
+//! Values of headers that carry secrets are marked sensitive: their `Debug` is masked, and HTTP/2 does not index
+//! them. The tracing pair is one thing: it never mixes one source's `traceparent` with another's `tracestate`,
+//! unless the call's own headers ask for just that.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::time::Duration;
+
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::repeat::IDEMPOTENCY_KEY;
+use crate::time_left;
+use crate::trace::{TRACEPARENT, TRACESTATE, TraceContext};
+
+#[cfg(test)]
+mod tests;
+
+/// `X-Request-ID`: the id under which everything that belongs to one request is found.
+pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// More header lines than any server takes, and fewer than make a [`HeaderMap`] panic (2^15).
+const MAX_LINES: usize = 10_000;
+
+/// The longest request id that is forwarded.
+const MAX_REQUEST_ID: usize = 128;
+
+/// What a call's headers are made from, weakest first. It has no `Debug`, as its secrets are not marked yet.
+#[derive(Clone, Copy, Default)]
+pub struct Layers<'a> {
+    /// `User-Agent` where nothing else sets one.
+    pub user_agent: Option<&'a HeaderValue>,
+    /// The upstream's configured headers.
+    pub configured: Option<&'a HeaderMap>,
+    /// The body's `Content-Type`.
+    pub content_type: Option<&'a HeaderValue>,
+    /// `X-Request-ID`, as [`request_id`] lets it through.
+    pub request_id: Option<&'a HeaderValue>,
+    /// `Authorization` of the request being served, where it is to be forwarded.
+    pub bearer: Option<&'a HeaderValue>,
+    /// `Idempotency-Key`.
+    pub idempotency_key: Option<&'a HeaderValue>,
+    /// The header that tells the upstream how much time is left. Its value is set for each attempt.
+    pub deadline_header: Option<&'a HeaderName>,
+    /// The headers that the call itself sets.
+    pub call: Option<&'a HeaderMap>,
+}
+
+/// The headers of a call: the same on each attempt, but for the span and the time that is left.
+#[derive(Clone, Debug)]
+pub struct CallHeaders {
+    headers: HeaderMap,
+    dropped: Vec<HeaderName>,
+    own_traceparent: bool,
+    own_tracestate: bool,
+    deadline_header: Option<HeaderName>,
+}
+
+/// Puts the headers of a call together.
+///
+/// # Errors
+///
+/// [`InvalidHeader::TooMany`], if the sources have more than 10 000 lines together.
+pub fn compose(layers: &Layers<'_>) -> Result<CallHeaders, InvalidHeader> {
+    let lines = [layers.configured, layers.call].into_iter().flatten().map(HeaderMap::len).sum::<usize>();
+    if lines > MAX_LINES {
+        return Err(InvalidHeader::TooMany);
+    }
+    let mut headers = HeaderMap::new();
+    let mut dropped = Vec::new();
+    let mut own = Vec::new();
+    let set = |headers: &mut HeaderMap, name: HeaderName, value: Option<&HeaderValue>| {
+        if let Some(value) = value {
+            headers.insert(name, value.clone());
+        }
+    };
+    set(&mut headers, USER_AGENT, layers.user_agent);
+    if let Some(configured) = layers.configured {
+        merge(&mut headers, configured, &mut dropped, false);
+    }
+    set(&mut headers, CONTENT_TYPE, layers.content_type);
+    set(&mut headers, X_REQUEST_ID, layers.request_id);
+    set(&mut headers, AUTHORIZATION, layers.bearer);
+    set(&mut headers, IDEMPOTENCY_KEY, layers.idempotency_key);
+    if let Some(call) = layers.call {
+        own = merge(&mut headers, call, &mut dropped, true);
+    }
+    for (name, value) in &mut headers {
+        if is_secret(name) {
+            value.set_sensitive(true);
+        }
+    }
+    Ok(CallHeaders {
+        own_traceparent: own.contains(&&TRACEPARENT),
+        own_tracestate: own.contains(&&TRACESTATE),
+        deadline_header: layers.deadline_header.filter(|name| !own.contains(name)).cloned(),
+        headers,
+        dropped,
+    })
+}
+
+impl CallHeaders {
+    /// All but what changes with the attempt. The method and these decide whether the request may be repeated.
+    pub const fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// The names that were given and are not sent, because they belong to one connection or to the client. A name
+    /// that two sources gave is here twice.
+    pub fn dropped(&self) -> &[HeaderName] {
+        &self.dropped
+    }
+
+    /// The headers of one attempt: with its span, if there is a trace, and with the time that is left to it, if the
+    /// upstream is to be told. Headers of the call's own stay as they are.
+    pub fn for_attempt(&self, trace: Option<&TraceContext>, time_left: Duration) -> HeaderMap {
+        let mut headers = self.headers.clone();
+        if let Some(trace) = trace.filter(|_| !self.own_traceparent) {
+            headers.insert(TRACEPARENT, trace.traceparent());
+            if !self.own_tracestate {
+                match trace.state() {
+                    Some(state) => headers.insert(TRACESTATE, state.clone()),
+                    None => headers.remove(TRACESTATE),
+                };
+            }
+        }
+        if let Some(name) = &self.deadline_header {
+            headers.insert(name, time_left::write(name, time_left));
+        }
+        headers
+    }
+}
+
+/// Puts one source over what weaker ones gave; returns the names that it set.
+fn merge<'a>(
+    headers: &mut HeaderMap,
+    source: &'a HeaderMap,
+    dropped: &mut Vec<HeaderName>,
+    of_call: bool,
+) -> Vec<&'a HeaderName> {
+    let named = named_by_connection(source);
+    let of_connection = |name: &&HeaderName| {
+        let client = **name == CONTENT_LENGTH || (of_call && **name == HOST);
+        client || is_hop_by_hop(name) || named.contains(*name)
+    };
+    let (drop, keep): (Vec<_>, Vec<_>) = source.keys().partition(of_connection);
+    dropped.extend(drop.into_iter().cloned());
+    // A traceparent without a tracestate must not meet the one of a weaker source.
+    if keep.contains(&&TRACEPARENT) {
+        headers.remove(TRACESTATE);
+    }
+    for name in &keep {
+        headers.remove(*name);
+        for value in source.get_all(*name) {
+            headers.append(*name, value.clone());
+        }
+    }
+    keep
+}
+
+/// The names that `Connection` lists; what is no name is no header either.
+fn named_by_connection(headers: &HeaderMap) -> HashSet<HeaderName> {
+    let tokens = headers.get_all(CONNECTION).into_iter().flat_map(|line| line.as_bytes().split(|byte| *byte == b','));
+    tokens.filter_map(|token| HeaderName::from_bytes(token.trim_ascii()).ok()).collect()
+}
+
+/// Whether a header is about one connection instead of the message (RFC 9110 7.6.1, and those that it inherited).
+pub fn is_hop_by_hop(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "connection"
+            | "http2-settings"
+            | "keep-alive"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+            | "proxy-connection"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+    )
+}
+
+/// Whether a header's value is a secret by its name: it is one of `authorization`, `cookie`, `key`, `token`, … or has
+/// such a word between dashes (`x-api-key`, `x-auth-token`).
+pub fn is_secret(name: &HeaderName) -> bool {
+    name.as_str().split(['-', '_', '.']).any(|word| {
+        matches!(
+            word,
+            "apikey"
+                | "auth"
+                | "authorization"
+                | "cookie"
+                | "credential"
+                | "credentials"
+                | "key"
+                | "passwd"
+                | "password"
+                | "secret"
+                | "session"
+                | "signature"
+                | "token"
+        )
+    })
+}
+
+/// A request id as it may be forwarded: 1 to 128 visible ASCII characters (contract 8.2). Anything else is none.
+pub fn request_id(id: &[u8]) -> Option<HeaderValue> {
+    let visible = id.iter().all(u8::is_ascii_graphic);
+    if visible && (1..=MAX_REQUEST_ID).contains(&id.len()) { HeaderValue::from_bytes(id).ok() } else { None }
+}
+
+/// Reads a header of the configuration.
+///
+/// # Errors
+///
+/// If name or value cannot be sent, or if it is one that may not be configured: a hop-by-hop header,
+/// `Content-Length`, or `Idempotency-Key`, which would give every request the same key. The message never repeats the
+/// value.
+pub fn configured(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), InvalidHeader> {
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| InvalidHeader::Name)?;
+    if is_hop_by_hop(&name) || name == CONTENT_LENGTH {
+        return Err(InvalidHeader::OfConnection);
+    }
+    if name == IDEMPOTENCY_KEY {
+        return Err(InvalidHeader::SharedKey);
+    }
+    let value = value.trim_matches([' ', '\t']);
+    if !value.is_ascii() {
+        // The library would send it as UTF-8; what the upstream reads is anyone's guess (RFC 9110 5.5).
+        return Err(InvalidHeader::Value);
+    }
+    let mut value = HeaderValue::from_str(value).map_err(|_| InvalidHeader::Value)?;
+    value.set_sensitive(is_secret(&name));
+    Ok((name, value))
+}
+
+/// Why headers cannot be sent, or configured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum InvalidHeader {
+    /// The name is no token (RFC 9110 5.1).
+    Name,
+    /// The value has a line break, another control character, or is not ASCII (RFC 9110 5.5).
+    Value,
+    /// The client sets it, or it is about one connection.
+    OfConnection,
+    /// An idempotency key must be new for every request.
+    SharedKey,
+    /// There are more than 10 000 lines.
+    TooMany,
+}
+
+impl fmt::Display for InvalidHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "expected a header name of letters, digits and `-`",
+            Self::Value => "expected a header value of visible ASCII characters and spaces, without line breaks",
+            Self::OfConnection => {
+                "expected a header of the message: this one belongs to the connection, which is the client's"
+            }
+            Self::SharedKey => "expected no Idempotency-Key: every request would share it, so set it on the call",
+            Self::TooMany => "expected at most 10000 header lines",
+        })
+    }
+}
+
+impl std::error::Error for InvalidHeader {}

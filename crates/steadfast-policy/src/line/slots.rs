@@ -1,0 +1,163 @@
+//! The bulkhead's slots: a slab of leases.
+//!
+//! A slot that is taken has an end, so that nothing that is never polled again can hold one for ever. Each slot counts
+//! how often it was freed; a token of an earlier holding is recognised by that and ignored.
+
+use super::keys::KeyRef;
+use crate::Time;
+
+/// The right to have one attempt in flight. Give it back with [`Line::release`](super::Line::release); until then it
+/// counts, at the longest to the deadline that the attempt entered with.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a slot that is not released is lost until the deadline"]
+pub struct Slot {
+    index: u32,
+    generation: u64,
+}
+
+/// The start that a slot was taken for: what has to be taken back if nothing was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    pub(super) key: KeyRef,
+    pub(super) at: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    Nobody,
+    Attempt,
+    /// Handed over to a waiter that has not asked since.
+    Waiter(u64),
+}
+
+#[derive(Debug)]
+struct Lease {
+    generation: u64,
+    holder: Holder,
+    ends: Time,
+    start: Start,
+}
+
+#[derive(Debug)]
+pub(super) struct Slots {
+    limit: u32,
+    leases: Vec<Lease>,
+    free: Vec<u32>,
+    /// No lease ends earlier. Exact unless one that ended then has been given back since.
+    soonest: Time,
+    is_exact: bool,
+}
+
+impl Slots {
+    pub(super) fn new(limit: u32) -> Self {
+        Self { limit, leases: Vec::new(), free: Vec::new(), soonest: Time::MAX, is_exact: true }
+    }
+
+    pub(super) fn has_free(&self) -> bool {
+        !self.free.is_empty() || self.leases.len() < self.limit as usize
+    }
+
+    /// Takes a free slot for an attempt; `None` if there is none.
+    pub(super) fn take(&mut self, start: Start, ends: Time) -> Option<Slot> {
+        let index = self.occupy(start, ends, Holder::Attempt)?;
+        Some(self.token(index))
+    }
+
+    /// Takes a free slot for a waiter, who is to [`collect`](Self::collect) it.
+    pub(super) fn reserve(&mut self, ticket: u64, start: Start, ends: Time) -> Option<u32> {
+        self.occupy(start, ends, Holder::Waiter(ticket))
+    }
+
+    fn occupy(&mut self, start: Start, ends: Time, holder: Holder) -> Option<u32> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None if self.leases.len() < self.limit as usize => {
+                let index = self.leases.len() as u32;
+                self.leases.push(Lease { generation: 0, holder: Holder::Nobody, ends, start });
+                // Giving a slot back never allocates.
+                self.free.reserve(self.leases.len());
+                index
+            }
+            None => return None,
+        };
+        let lease = &mut self.leases[index as usize];
+        lease.holder = holder;
+        lease.ends = ends;
+        lease.start = start;
+        self.soonest = self.soonest.min(ends);
+        Some(index)
+    }
+
+    /// The waiter takes over what was reserved for it.
+    pub(super) fn collect(&mut self, index: u32, ends: Time) -> Slot {
+        let lease = &mut self.leases[index as usize];
+        self.is_exact &= lease.ends > self.soonest;
+        lease.holder = Holder::Attempt;
+        lease.ends = ends;
+        self.token(index)
+    }
+
+    /// Frees the slot; `None` if this holding of it is over.
+    pub(super) fn release(&mut self, slot: Slot) -> Option<Start> {
+        let lease = self.leases.get(slot.index as usize)?;
+        if lease.generation != slot.generation || lease.holder == Holder::Nobody {
+            return None;
+        }
+        Some(self.vacate(slot.index))
+    }
+
+    /// Frees what was reserved for a waiter that has gone.
+    pub(super) fn vacate(&mut self, index: u32) -> Start {
+        let lease = &mut self.leases[index as usize];
+        self.is_exact &= lease.ends > self.soonest;
+        lease.holder = Holder::Nobody;
+        lease.generation += 1;
+        self.free.push(index);
+        lease.start
+    }
+
+    /// Frees every slot whose lease is over, and lists the waiters who had not collected theirs.
+    pub(super) fn reclaim(&mut self, now: Time, uncollected: &mut Vec<(u64, Start)>) {
+        if now < self.soonest {
+            return;
+        }
+        for index in 0..self.leases.len() {
+            let lease = &self.leases[index];
+            if lease.holder == Holder::Nobody || now < lease.ends {
+                continue;
+            }
+            let holder = lease.holder;
+            let start = self.vacate(index as u32);
+            if let Holder::Waiter(ticket) = holder {
+                uncollected.push((ticket, start));
+            }
+        }
+        self.is_exact = false;
+        self.soonest();
+    }
+
+    /// When the first lease ends.
+    pub(super) fn soonest(&mut self) -> Time {
+        if !self.is_exact {
+            let taken = self.leases.iter().filter(|lease| lease.holder != Holder::Nobody);
+            self.soonest = taken.map(|lease| lease.ends).min().unwrap_or(Time::MAX);
+            self.is_exact = true;
+        }
+        self.soonest
+    }
+
+    /// The same or earlier, without looking.
+    pub(super) fn soonest_bound(&self) -> Time {
+        self.soonest
+    }
+
+    /// How many are taken by leases that are not over.
+    pub(super) fn in_use(&self, now: Time) -> u32 {
+        let taken = self.leases.iter().filter(|lease| lease.holder != Holder::Nobody && now < lease.ends);
+        taken.count() as u32
+    }
+
+    fn token(&self, index: u32) -> Slot {
+        Slot { index, generation: self.leases[index as usize].generation }
+    }
+}

@@ -1,0 +1,266 @@
+//! Makes the client of one upstream, from code or from validated settings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::ACCEPT_ENCODING;
+use http::{HeaderMap, HeaderValue};
+use steadfast_http::Rules as StatusRules;
+use steadfast_policy::backoff::{Backoff, Jitter};
+use steadfast_policy::breaker::BreakerConfig;
+use steadfast_policy::budget::BudgetConfig;
+use steadfast_policy::line::{LineConfig, RateConfig, RateStyle};
+use steadfast_policy::retry::RetryRules;
+
+use super::exchange::{Assessment, AttemptParts, BoxError, HookFuture, Hooks};
+use super::{BuildError, ServiceClient, Shared};
+use crate::clock::Clock;
+use crate::config::keys::with_keys;
+use crate::config::{Settings, SettingsBuilder};
+use crate::event::{Event, EventHook};
+use crate::transport::{Exchange, Pool, PoolConfig, Resolve, SystemResolver, Transport};
+use crate::upstream::{Rules, Setup, Upstream};
+
+/// Sets a [`ServiceClient`] up. Each key of the configuration is a method of the same name, with the same default and
+/// the same bounds; mistakes are reported by [`build`](Self::build), all at once.
+#[must_use = "a builder does nothing until it is built"]
+pub struct ClientBuilder {
+    settings: Source,
+    transport: Option<Arc<dyn Exchange>>,
+    resolver: Arc<dyn Resolve>,
+    clock: Clock,
+    seed: Option<u64>,
+    events: EventHook,
+    hooks: Hooks,
+}
+
+enum Source {
+    Builder(Box<SettingsBuilder>),
+    Ready(Box<Settings>),
+}
+
+macro_rules! delegate_keys {
+    ($($(#[doc = $meaning:literal])+ $name:ident: $input:ty = $kind:expr;)+) => {
+        impl ClientBuilder {
+            $($(#[doc = $meaning])+
+            pub fn $name(self, value: $input) -> Self {
+                self.map(|settings| settings.$name(value))
+            })+
+        }
+    };
+}
+with_keys!(delegate_keys);
+
+impl ClientBuilder {
+    pub(crate) fn new(base_url: &str) -> Self {
+        Self::with(Source::Builder(Box::new(SettingsBuilder::new(base_url))))
+    }
+
+    /// A builder over settings that are validated already: those of a configuration file. Its keys are fixed.
+    pub fn from_settings(settings: Settings) -> Self {
+        Self::with(Source::Ready(Box::new(settings)))
+    }
+
+    fn with(settings: Source) -> Self {
+        Self {
+            settings,
+            transport: None,
+            resolver: Arc::new(SystemResolver),
+            clock: Clock::system(),
+            seed: None,
+            events: EventHook::default(),
+            hooks: Hooks::default(),
+        }
+    }
+
+    fn map(mut self, change: impl FnOnce(SettingsBuilder) -> SettingsBuilder) -> Self {
+        self.settings = match self.settings {
+            Source::Builder(settings) => Source::Builder(Box::new(change(*settings))),
+            ready @ Source::Ready(_) => ready,
+        };
+        self
+    }
+
+    /// The upstream's name, in errors, events and snapshots. The host of the URL, unless set.
+    pub fn name(self, name: &str) -> Self {
+        self.map(|settings| settings.name(name))
+    }
+
+    /// Adds one header to every request; the weakest of all that a call carries.
+    pub fn header(self, name: &str, value: &str) -> Self {
+        self.map(|settings| settings.header(name, value))
+    }
+
+    /// Sends through this transport instead of the pool.
+    pub fn transport(mut self, transport: impl Exchange) -> Self {
+        self.transport = Some(Arc::new(transport));
+        self
+    }
+
+    /// Resolves names in this way instead of asking the system.
+    pub fn resolver(mut self, resolver: impl Resolve) -> Self {
+        self.resolver = Arc::new(resolver);
+        self
+    }
+
+    /// Another clock than the system's. The pool's own timeouts stay on the system's clock.
+    pub fn clock(mut self, clock: impl Into<Clock>) -> Self {
+        self.clock = clock.into();
+        self
+    }
+
+    /// A seed for the jitter, so that a test is the same each time.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Tells of every transition, attempt, retry and refusal. Called on the calling task, outside of every lock.
+    pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.events = EventHook::new(hook);
+        self
+    }
+
+    /// Judges responses: for APIs that answer 200 with an error inside. The head and the whole body are there to look at.
+    pub fn classify(
+        mut self,
+        assess: impl Fn(&http::response::Parts, &bytes::Bytes) -> Assessment + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.assess = Some(Arc::new(assess));
+        self
+    }
+
+    /// Changes the headers of each attempt right before it is sent: to sign it, or to set a token that is fresh. An
+    /// error ends the call, with nothing sent.
+    pub fn before_attempt(
+        self,
+        hook: impl Fn(AttemptParts<'_>) -> Result<(), BoxError> + Send + Sync + 'static,
+    ) -> Self {
+        self.before_attempt_async(move |parts| Box::pin(std::future::ready(hook(parts))))
+    }
+
+    /// The same for a hook that has to wait; its time counts as the attempt's.
+    pub fn before_attempt_async(
+        mut self,
+        hook: impl for<'a> Fn(AttemptParts<'a>) -> HookFuture<'a> + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.before_attempt = Some(Arc::new(hook));
+        self
+    }
+
+    /// The client. Nothing is connected before the first call.
+    ///
+    /// # Errors
+    /// [`BuildError`]: every setting outside its bounds, or roots of trust that cannot be loaded.
+    pub fn build(self) -> Result<ServiceClient, BuildError> {
+        let settings = match self.settings {
+            Source::Builder(builder) => builder.build().map_err(BuildError::Settings)?,
+            Source::Ready(settings) => *settings,
+        };
+        let transport = match self.transport {
+            Some(custom) => Transport::Custom(custom),
+            None => {
+                let pool = Pool::new(pool_config(&settings), self.resolver)
+                    .map_err(|source| BuildError::Tls { upstream: settings.name.clone(), source })?;
+                Transport::Pool(pool)
+            }
+        };
+        let setup = setup(&settings, self.seed);
+        let upstream = Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events);
+        Ok(ServiceClient(Arc::new(Shared {
+            upstream,
+            transport,
+            rules: StatusRules { retry: settings.retry_statuses, breaker: settings.breaker_statuses },
+            base_headers: base_headers(&settings),
+            slow_after: slow_after(&settings),
+            hooks: self.hooks,
+            settings,
+        })))
+    }
+}
+
+impl std::fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientBuilder").field("custom_transport", &self.transport.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// What the policies are made from.
+fn setup(settings: &Settings, seed: Option<u64>) -> Setup {
+    Setup {
+        rules: Rules {
+            total_timeout: settings.total_timeout,
+            attempt_timeout: settings.attempt_timeout,
+            timeout_evidence: settings.breaker_timeout_evidence,
+            retry: RetryRules {
+                attempts: settings.retries.saturating_add(1),
+                backoff: Backoff {
+                    base: settings.backoff_base,
+                    factor: settings.backoff_factor,
+                    max: settings.backoff_max,
+                    jitter: settings.jitter,
+                    jitter_max: settings.jitter_max,
+                },
+                max_retry_after: settings.max_retry_after,
+                retry_after_jitter: settings.retry_after_jitter,
+            },
+        },
+        breaker: BreakerConfig {
+            failures: settings.breaker_failures,
+            failure_rate: settings.breaker_failure_rate,
+            minimum_calls: settings.breaker_minimum_calls,
+            window: settings.breaker_window,
+            cool_down: settings.breaker_cool_down,
+            cool_down_start: settings.breaker_cool_down_start,
+            probe_lease: settings.total_timeout,
+        },
+        budget: BudgetConfig {
+            ratio: settings.retry_budget_ratio,
+            min_per_second: settings.retry_budget_min_per_second,
+            gate: settings.retry_budget_gate,
+        },
+        line: LineConfig {
+            slots: settings.max_concurrent,
+            slot_wait: settings.bulkhead_wait,
+            rate: settings.rate_limit.map(|limit| RateConfig {
+                limit,
+                period: settings.rate_limit_period,
+                wait: settings.rate_limit_wait,
+                style: settings.rate_limit_style,
+                max_keys: 1,
+            }),
+        },
+        seed,
+    }
+}
+
+fn pool_config(settings: &Settings) -> PoolConfig {
+    let url = &settings.base_url;
+    let mut config = PoolConfig::new(url.is_https(), url.host(), url.port());
+    config.connect_timeout = settings.connect_timeout;
+    config.read_timeout = settings.read_timeout;
+    config.write_timeout = settings.write_timeout;
+    config.pool_timeout = settings.pool_timeout;
+    config.idle_timeout = settings.idle_timeout;
+    config.max_connection_age = settings.max_connection_age;
+    config.max_connections = settings.max_concurrent as usize;
+    config.tls.platform_roots = settings.tls_platform_roots;
+    config.tls.extra_roots.clone_from(&settings.tls_roots);
+    config
+}
+
+/// The weakest layer of every request.
+fn base_headers(settings: &Settings) -> HeaderMap {
+    let mut headers = settings.headers.clone();
+    if settings.gzip {
+        headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("gzip"));
+    }
+    headers
+}
+
+/// Half of the smallest timeout as configured: a head that comes later is a slow answer.
+fn slow_after(settings: &Settings) -> Duration {
+    let attempt = settings.attempt_timeout.unwrap_or(Duration::MAX);
+    attempt.min(settings.read_timeout).min(settings.total_timeout) / 2
+}

@@ -1,0 +1,213 @@
+//! An HTTP exchange as an operation of the loop: edges translate, the loop decides.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Uri};
+use steadfast_http::headers::CallHeaders;
+use steadfast_http::trace::TraceContext;
+use steadfast_http::{Fault, Repeat, Sent, judge_fault, judge_response};
+use steadfast_policy::{Advice, Answer, Cause, Judgement, Verdict};
+
+use super::Shared;
+use crate::operation::{Attempt, Judged, Operation, ResultKind};
+use crate::report::Outcome;
+use crate::transport::{Outgoing, Progress, Stale408, TransportError, decode};
+
+/// What a custom classifier says of a response (for APIs that answer 200 with an error inside).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Assessment {
+    /// What the status says.
+    #[default]
+    ByStatus,
+    /// A good answer, whatever the status.
+    Good,
+    /// A failure that another attempt may fix; it counts against the upstream. It is repeated only if the request may
+    /// be, after `retry_after` where one is given.
+    Transient {
+        /// How long to wait instead of the backoff.
+        retry_after: Option<Duration>,
+    },
+    /// A failure that another attempt cannot fix. The upstream is up.
+    Permanent,
+}
+
+/// A boxed error of a hook.
+pub type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// One attempt about to be sent, for a hook that signs it or fetches a fresh token. Only headers can be changed: where
+/// the request goes and what it says are the same on every attempt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AttemptParts<'a> {
+    /// The number of the attempt; the first is 1.
+    pub attempt: u32,
+    /// The method.
+    pub method: &'a Method,
+    /// The absolute URI.
+    pub uri: &'a Uri,
+    /// The body.
+    pub body: &'a Bytes,
+    /// The headers as they will be sent.
+    pub headers: &'a mut HeaderMap,
+}
+
+/// The future of a per-attempt hook.
+pub type HookFuture<'a> = Pin<Box<dyn Future<Output = Result<(), BoxError>> + Send + 'a>>;
+
+type BeforeAttempt = dyn for<'a> Fn(AttemptParts<'a>) -> HookFuture<'a> + Send + Sync;
+type Assess = dyn Fn(&http::response::Parts, &Bytes) -> Assessment + Send + Sync;
+
+/// What the user of a client hangs into its calls.
+#[derive(Clone, Default)]
+pub(crate) struct Hooks {
+    pub(crate) before_attempt: Option<Arc<BeforeAttempt>>,
+    pub(crate) assess: Option<Arc<Assess>>,
+}
+
+impl fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks")
+            .field("before_attempt", &self.before_attempt.is_some())
+            .field("assess", &self.assess.is_some())
+            .finish()
+    }
+}
+
+/// Everything that is the same on each attempt.
+pub(crate) struct Prepared {
+    pub(crate) method: Method,
+    pub(crate) uri: Uri,
+    pub(crate) headers: CallHeaders,
+    pub(crate) body: Bytes,
+    pub(crate) repeat: Repeat,
+    /// The context of which each attempt is a child of its own.
+    pub(crate) trace: Option<TraceContext>,
+}
+
+/// A response that was read whole.
+pub(crate) struct Answered {
+    pub(crate) head: http::response::Parts,
+    pub(crate) body: Bytes,
+    head_after: Duration,
+}
+
+/// A request on its way through the loop.
+pub(crate) struct HttpOperation<'a> {
+    shared: &'a Shared,
+    request: Prepared,
+    progress: Progress,
+}
+
+impl<'a> HttpOperation<'a> {
+    pub(crate) fn new(shared: &'a Shared, request: Prepared) -> Self {
+        Self { shared, request, progress: Progress::default() }
+    }
+
+    async fn headers(&self, attempt: Attempt) -> Result<HeaderMap, TransportError> {
+        let request = &self.request;
+        let span = request.trace.as_ref().map(|trace| trace.child(fastrand::u64(1..).to_be_bytes()));
+        let mut headers = request.headers.for_attempt(span.as_ref(), attempt.time_left());
+        if let Some(hook) = &self.shared.hooks.before_attempt {
+            let parts = AttemptParts {
+                attempt: attempt.number,
+                method: &request.method,
+                uri: &request.uri,
+                body: &request.body,
+                headers: &mut headers,
+            };
+            hook(parts)
+                .await
+                .map_err(|error| TransportError::new(Fault::LocalProtocol, Sent::No).with_source(error))?;
+        }
+        Ok(headers)
+    }
+
+    fn assess(&self, answered: &Answered) -> Judgement {
+        let rules = &self.shared.rules;
+        let (status, headers) = (answered.head.status, &answered.head.headers);
+        let slow = answered.head_after > self.shared.slow_after;
+        // The wall clock is read only where a date may have to be compared with it.
+        let fixable = rules.retry.contains(status.as_u16());
+        let wall = if fixable { self.shared.upstream.clock.wall() } else { SystemTime::UNIX_EPOCH };
+        let by_status = judge_response(rules, self.request.repeat, status, headers, slow, wall);
+        let Some(assess) = &self.shared.hooks.assess else { return by_status };
+        let good = if slow { Answer::SlowOk } else { Answer::Ok };
+        match assess(&answered.head, &answered.body) {
+            Assessment::ByStatus => by_status,
+            Assessment::Good => Judgement {
+                verdict: Some(Verdict::Success),
+                answer: good,
+                cause: Cause::Fast,
+                advice: Advice::Done,
+                retry_after: None,
+            },
+            Assessment::Transient { retry_after } => Judgement {
+                verdict: Some(Verdict::Failure),
+                answer: Answer::Failed,
+                cause: Cause::Fast,
+                advice: if self.request.repeat.permits(Sent::Yes) { Advice::Retry } else { Advice::NotRepeatable },
+                retry_after,
+            },
+            Assessment::Permanent => Judgement {
+                verdict: Some(Verdict::Success),
+                answer: good,
+                cause: Cause::Fast,
+                advice: Advice::NotRetryable,
+                retry_after: None,
+            },
+        }
+    }
+}
+
+impl Operation for HttpOperation<'_> {
+    type Out = Result<Answered, TransportError>;
+
+    async fn attempt(&mut self, attempt: Attempt) -> Self::Out {
+        self.progress = Progress::default();
+        let headers = self.headers(attempt).await?;
+        let mut request = http::Request::new(self.request.body.clone());
+        *request.method_mut() = self.request.method.clone();
+        *request.uri_mut() = self.request.uri.clone();
+        *request.headers_mut() = headers;
+        let mut outgoing = Outgoing::new(request);
+        outgoing.repeatable = self.request.repeat == Repeat::Yes;
+        outgoing.time_left = attempt.time_left();
+        let response = self.shared.transport.exchange(outgoing, &mut self.progress).await?;
+        let head_after = self.shared.upstream.clock.now().since(attempt.started);
+        let whole = decode::collect_decoded(response, self.shared.settings.max_response_bytes).await?;
+        let (head, body) = whole.into_parts();
+        Ok(Answered { head, body, head_after })
+    }
+
+    fn judge(&self, _: Attempt, _: Duration, out: &Self::Out) -> Judged {
+        match out {
+            Ok(answered) => {
+                let mut judgement = self.assess(answered);
+                let outcome = Outcome::Status(answered.head.status.as_u16());
+                if answered.head.extensions.get::<Stale408>().is_some() {
+                    // It may answer an earlier request: it says nothing about this one.
+                    judgement.verdict = None;
+                    return Judged { judgement, outcome, sent: Sent::Unknown, result: ResultKind::StaleResponse };
+                }
+                Judged { judgement, outcome, sent: Sent::Yes, result: ResultKind::Response }
+            }
+            Err(error) => judge_transport(self.request.repeat, error.fault(), error.sent()),
+        }
+    }
+
+    fn judge_cut(&self, fault: Fault) -> Judged {
+        judge_transport(self.request.repeat, fault, self.progress.sent())
+    }
+}
+
+fn judge_transport(repeat: Repeat, fault: Fault, sent: Sent) -> Judged {
+    let result = if fault == Fault::PoolTimeout { ResultKind::PoolFull } else { ResultKind::Failure };
+    Judged { judgement: judge_fault(repeat, fault, sent), outcome: Outcome::Fault(fault), sent, result }
+}

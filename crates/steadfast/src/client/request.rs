@@ -1,0 +1,252 @@
+//! A request under construction: what reqwest users write, with a deadline they cannot forget.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde::Serialize;
+use steadfast_http::headers::{self, Layers};
+use steadfast_http::{CallContext, Payload, Repeat};
+
+use super::exchange::{HttpOperation, Prepared};
+use super::response::Response;
+use super::{ServiceClient, Shared};
+use crate::call::{self, Finished, Options};
+use crate::error::Error;
+use crate::transport::TransportError;
+
+/// A request under construction. A mistake in it is reported by [`send`](Self::send), and nothing is sent then.
+#[must_use = "a request does nothing until it is sent"]
+pub struct RequestBuilder {
+    client: ServiceClient,
+    method: Method,
+    path: String,
+    query: String,
+    headers: HeaderMap,
+    payload: Payload,
+    idempotency_key: Option<HeaderValue>,
+    retry: Option<bool>,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+    timeout_is_evidence: bool,
+    context: CallContext,
+    mistake: Option<String>,
+}
+
+impl RequestBuilder {
+    pub(crate) fn new(client: ServiceClient, method: Method, path: &str) -> Self {
+        Self {
+            client,
+            method,
+            path: path.to_owned(),
+            query: String::new(),
+            headers: HeaderMap::new(),
+            payload: Payload::default(),
+            idempotency_key: None,
+            retry: None,
+            timeout: None,
+            deadline: None,
+            timeout_is_evidence: true,
+            context: CallContext::default(),
+            mistake: None,
+        }
+    }
+
+    /// Adds query parameters: pairs, or a struct of plain values. What the path brings along is kept, in front.
+    pub fn query<T: Serialize + ?Sized>(mut self, parameters: &T) -> Self {
+        match serde_urlencoded::to_string(parameters) {
+            Ok(text) if text.is_empty() => {}
+            Ok(text) => {
+                if !self.query.is_empty() {
+                    self.query.push('&');
+                }
+                self.query.push_str(&text);
+            }
+            Err(error) => self.mistaken(format_args!("the query cannot be encoded: {error}")),
+        }
+        self
+    }
+
+    /// Sets a header of this call; it wins over everything that is configured or propagated. A name given twice is
+    /// sent twice.
+    pub fn header<K, V>(mut self, name: K, value: V) -> Self
+    where
+        HeaderName: TryFrom<K>,
+        HeaderValue: TryFrom<V>,
+    {
+        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            (Ok(name), Ok(value)) => {
+                if self.headers.try_append(name, value).is_err() {
+                    self.mistaken("there are more headers than a request can carry");
+                }
+            }
+            (Err(_), _) => self.mistaken("a header name is not a token of RFC 9110"),
+            (Ok(name), Err(_)) => {
+                self.mistaken(format_args!("the value of header {name} has characters that none may have"))
+            }
+        }
+        self
+    }
+
+    /// Sets all these headers, as [`header`](Self::header) does.
+    pub fn headers(mut self, headers: HeaderMap) -> Self {
+        let mut last = None;
+        for (name, value) in headers {
+            last = name.or(last);
+            if let Some(name) = &last {
+                self = self.header(name.clone(), value);
+            }
+        }
+        self
+    }
+
+    /// `Authorization: Bearer …` of this call.
+    pub fn bearer_auth(self, token: impl fmt::Display) -> Self {
+        self.header(AUTHORIZATION, format!("Bearer {token}"))
+    }
+
+    /// A JSON body.
+    pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Self {
+        match Payload::json(value) {
+            Ok(payload) => self.payload = payload,
+            Err(error) => self.mistaken(error),
+        }
+        self
+    }
+
+    /// A form body (`application/x-www-form-urlencoded`): pairs, or a struct of plain values.
+    pub fn form<T: Serialize + ?Sized>(mut self, fields: &T) -> Self {
+        match serde_urlencoded::to_string(fields) {
+            Ok(text) => self.payload = Payload::form_encoded(text),
+            Err(error) => self.mistaken(format_args!("the form cannot be encoded: {error}")),
+        }
+        self
+    }
+
+    /// A body as it is. It has no content type unless a header gives one.
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.payload = Payload::bytes(body);
+        self
+    }
+
+    /// Sends `Idempotency-Key`, the same on every attempt, and thereby lets any method be repeated (2.2).
+    pub fn idempotency_key(mut self, key: &str) -> Self {
+        match HeaderValue::from_str(key) {
+            Ok(value) => self.idempotency_key = Some(value),
+            Err(_) => self.mistaken("the idempotency key has characters that no header value may have"),
+        }
+        self
+    }
+
+    /// `false` forbids retries; `true` vouches for a request that the rules would not repeat.
+    pub fn retry(mut self, retry: bool) -> Self {
+        self.retry = Some(retry);
+        self
+    }
+
+    /// A deadline for this call; it can only shorten the upstream's. `Duration::MAX` means no further limit.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The instant at which the call must be over: the deadline of the request being served, however many calls it makes.
+    /// It can only shorten.
+    pub fn deadline(mut self, at: Instant) -> Self {
+        self.deadline = Some(at);
+        self
+    }
+
+    /// `false` for a route that is known to be slow: an attempt that the call's deadline cuts is then no verdict for the
+    /// circuit breaker (1.5).
+    pub fn timeout_is_evidence(mut self, evidence: bool) -> Self {
+        self.timeout_is_evidence = evidence;
+        self
+    }
+
+    /// What travels with the call: the request id, bearer and trace of the request being served. Its time left, where it
+    /// has one, counts from [`send`](Self::send); who makes several calls gives each the same
+    /// [`deadline`](Self::deadline) instead.
+    pub fn context(mut self, context: &CallContext) -> Self {
+        self.context = context.clone();
+        self
+    }
+
+    fn mistaken(&mut self, mistake: impl fmt::Display) {
+        self.mistake.get_or_insert_with(|| mistake.to_string());
+    }
+
+    /// Sends the request, and reads the response whole.
+    ///
+    /// Cancel safe: dropping the future sends nothing further, closes the connection in use, gives slot, place and
+    /// budget back at once, and is no verdict for the circuit breaker.
+    ///
+    /// # Errors
+    /// Only if no attempt got a response. See [`ErrorKind`](crate::ErrorKind).
+    pub async fn send(self) -> Result<Response, Error> {
+        let client = self.client.clone();
+        let shared = &*client.0;
+        let name = &shared.upstream.name;
+        let options = Options {
+            key: "",
+            timeout: self.timeout,
+            inherited: self.inherited(),
+            timeout_is_evidence: self.timeout_is_evidence,
+        };
+        let prepared = self.prepare(shared).map_err(|mistake| Error::invalid_request(name, mistake))?;
+        let mut operation = HttpOperation::new(shared, prepared);
+        let Finished { response, failure, kind, retry_after, report } =
+            call::run(&shared.upstream, &mut operation, options).await;
+        match response {
+            Some(Ok(answered)) => {
+                Ok(Response { upstream: name.clone(), head: answered.head, body: answered.body, report })
+            }
+            _ => {
+                let source = failure.and_then(Result::err).map(|error: TransportError| error.into());
+                Err(Error::new(kind, name, report).with_retry_after(retry_after).with_source(source))
+            }
+        }
+    }
+
+    /// What is left of the deadline of the request being served.
+    fn inherited(&self) -> Option<Duration> {
+        let left = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        left.into_iter().chain(self.context.time_left()).min()
+    }
+
+    /// Everything that is the same on each attempt, or the first mistake.
+    fn prepare(self, shared: &Shared) -> Result<Prepared, String> {
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
+        let query = (!self.query.is_empty()).then_some(self.query.as_str());
+        let uri = shared.settings.base_url.join(&self.path, query).map_err(|error| error.to_string())?;
+        let settings = &shared.settings;
+        let headers = headers::compose(&Layers {
+            user_agent: Some(&settings.user_agent),
+            configured: Some(&shared.base_headers),
+            content_type: self.payload.content_type.as_ref(),
+            request_id: self.context.request_id_header(),
+            bearer: self.context.bearer().filter(|_| settings.forward_authorization),
+            idempotency_key: self.idempotency_key.as_ref(),
+            deadline_header: settings.deadline_header.as_ref(),
+            call: Some(&self.headers),
+        })
+        .map_err(|error| error.to_string())?;
+        let repeat = Repeat::of(&self.method, headers.headers(), self.retry).map_err(|error| error.to_string())?;
+        let trace = self.context.trace().cloned();
+        Ok(Prepared { method: self.method, uri, headers, body: self.payload.bytes, repeat, trace })
+    }
+}
+
+impl fmt::Debug for RequestBuilder {
+    /// Without query, headers and body: they can hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestBuilder")
+            .field("upstream", &self.client.0.upstream.name)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,159 @@
+//! A response, read whole, with the report of the call that brought it.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use serde::de::DeserializeOwned;
+
+use crate::report::Report;
+
+/// What the upstream answered, as it is: a 404, a 500 or the last 503 too. [`error_for_status`](Self::error_for_status)
+/// turns those into an error where the caller wants one.
+pub struct Response {
+    pub(crate) upstream: Arc<str>,
+    pub(crate) head: http::response::Parts,
+    pub(crate) body: Bytes,
+    pub(crate) report: Report,
+}
+
+impl Response {
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    /// The HTTP version of the connection.
+    pub fn version(&self) -> Version {
+        self.head.version
+    }
+
+    /// The headers. Where a compressed body was decoded, they describe the decoded one.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+
+    /// The first value of a header.
+    pub fn header(&self, name: impl AsRef<str>) -> Option<&HeaderValue> {
+        let name = HeaderName::from_bytes(name.as_ref().as_bytes()).ok()?;
+        self.head.headers.get(name)
+    }
+
+    /// The body.
+    pub fn bytes(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// The body, without the rest.
+    pub fn into_bytes(self) -> Bytes {
+        self.body
+    }
+
+    /// The body as text; bytes that are not UTF-8 become `U+FFFD`.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// [`BodyError`] when it is not, or not of this type. The error names the position, never the content.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T, BodyError> {
+        serde_json::from_slice(&self.body).map_err(|source| BodyError { upstream: Arc::clone(&self.upstream), source })
+    }
+
+    /// Every attempt, every wait, and why the call ended.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The upstream's name.
+    pub fn upstream(&self) -> &str {
+        &self.upstream
+    }
+
+    /// The response itself below 400, an error that holds it from 400 on.
+    ///
+    /// # Errors
+    /// [`StatusError`] for 4xx and 5xx.
+    pub fn error_for_status(self) -> Result<Self, StatusError> {
+        if self.status().is_client_error() || self.status().is_server_error() {
+            return Err(StatusError(Box::new(self)));
+        }
+        Ok(self)
+    }
+
+    /// As an `http::Response`, for code that speaks those types.
+    pub fn into_http(self) -> http::Response<Bytes> {
+        http::Response::from_parts(self.head, self.body)
+    }
+}
+
+impl fmt::Debug for Response {
+    /// Without headers and body: they can hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("upstream", &self.upstream)
+            .field("status", &self.head.status)
+            .field("bytes", &self.body.len())
+            .field("report", &self.report)
+            .finish()
+    }
+}
+
+/// A response whose status is an error for the caller.
+pub struct StatusError(Box<Response>);
+
+impl StatusError {
+    /// The response.
+    pub fn response(&self) -> &Response {
+        &self.0
+    }
+
+    /// The response, by value.
+    pub fn into_response(self) -> Response {
+        *self.0
+    }
+
+    /// Its status.
+    pub fn status(&self) -> StatusCode {
+        self.0.status()
+    }
+}
+
+impl fmt::Display for StatusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "upstream '{}' answered {}", self.0.upstream, self.0.status())
+    }
+}
+
+impl fmt::Debug for StatusError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StatusError").field(&self.0).finish()
+    }
+}
+
+impl StdError for StatusError {}
+
+/// A body that is not the JSON that was expected.
+#[derive(Debug)]
+pub struct BodyError {
+    upstream: Arc<str>,
+    source: serde_json::Error,
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column) = (self.source.line(), self.source.column());
+        write!(f, "the body from upstream '{}' is not the expected JSON (line {line}, column {column})", self.upstream)
+    }
+}
+
+impl StdError for BodyError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.source)
+    }
+}

@@ -1,0 +1,116 @@
+//! Settings from code: one setter per key, made from the table, with the file's types and bounds.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use steadfast_policy::backoff::Jitter;
+use steadfast_policy::line::RateStyle;
+
+use super::draft::{self, Draft, LONGEST_NAME, check_name};
+use super::keys::{self, KEYS, with_keys};
+use super::problem::{Origin, Problems};
+use super::value::{Input, Value, table_of};
+use super::{Effective, Settings};
+
+/// Makes the settings of one upstream. Nothing is refused before [`build`](Self::build), which reports every mistake at
+/// once. Of two calls of one setter the later counts. Bounds and defaults: see [`Settings`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SettingsBuilder {
+    name: Option<String>,
+    /// By the key's index in [`KEYS`].
+    values: Vec<Option<Value>>,
+}
+
+macro_rules! setters {
+    ($($(#[doc = $meaning:literal])+ $name:ident: $input:ty = $kind:expr;)+) => {
+        impl SettingsBuilder {
+            $($(#[doc = $meaning])+
+            pub fn $name(self, value: $input) -> Self {
+                self.give(stringify!($name), value.into_value())
+            })+
+        }
+    };
+}
+with_keys!(setters);
+
+impl SettingsBuilder {
+    /// A builder for the upstream at `base_url`, named after its host until [`name`](Self::name) says otherwise.
+    pub fn new(base_url: &str) -> Self {
+        Self { name: None, values: vec![None; KEYS.len()] }.base_url(base_url)
+    }
+
+    /// The upstream's name, in errors, events, spans, and snapshots: 1 to 64 of `A-Z a-z 0-9 _ -`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// One more header on every request, or another value for one that is set already.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        if let Some(headers) = keys::find("headers").and_then(|index| self.values.get_mut(index)) {
+            let mut entries = match headers.take() {
+                Some(Value::Table(entries)) => entries,
+                _ => Vec::new(),
+            };
+            entries.retain(|(known, _)| !known.text.eq_ignore_ascii_case(name));
+            entries.extend(table_of(&[(name, value)]));
+            *headers = Some(Value::Table(entries));
+        }
+        self
+    }
+
+    /// The settings.
+    ///
+    /// # Errors
+    /// Every value of a wrong type or outside its bounds, all at once.
+    pub fn build(self) -> Result<Settings, Problems> {
+        self.build_effective().map(Effective::into_settings)
+    }
+
+    /// The settings with the origin of each value: [`Origin::Builder`] or [`Origin::Default`].
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_effective(self) -> Result<Effective, Problems> {
+        let mut problems = Problems::default();
+        let mut draft = Draft::new();
+        for (index, (key, value)) in KEYS.iter().zip(self.values).enumerate() {
+            match value.map(|value| key.kind.read(&value.anywhere())) {
+                None => {}
+                Some(Ok(datum)) => draft.set(index, datum, Origin::Builder),
+                Some(Err(wrongs)) => problems.extend(draft::problems(wrongs, key.name, |_| Origin::Builder)),
+            }
+        }
+        let name = self.name.or_else(|| draft.host().map(name_of_host)).unwrap_or_default();
+        if let Err(wrong) = check_name(&name)
+            && (problems.is_empty() || !name.is_empty())
+        {
+            problems.extend(draft::problems(vec![wrong], "name", |_| Origin::Builder));
+        }
+        match draft.finish(&name, "", &mut problems) {
+            Some((effective, warnings)) if problems.is_empty() => {
+                warnings.iter().for_each(|warning| tracing::warn!(upstream = name, "{warning}"));
+                Ok(effective)
+            }
+            _ => Err(problems),
+        }
+    }
+
+    /// Notes a setter's value.
+    fn give(mut self, key: &'static str, value: Value) -> Self {
+        if let Some(place) = keys::find(key).and_then(|index| self.values.get_mut(index)) {
+            *place = Some(value);
+        }
+        self
+    }
+}
+
+/// An upstream's name made of its host: `api.example.com` is `api-example-com`.
+fn name_of_host(host: &str) -> String {
+    let word = |character: char| if character.is_ascii_alphanumeric() || character == '_' { character } else { '-' };
+    host.chars().map(word).take(LONGEST_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! What a client tells whoever listens, while it happens. Delivered outside of every lock.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast_policy::breaker::Transition;
+
+use crate::error::ErrorKind;
+use crate::report::{AttemptRecord, Ended, WaitReason};
+
+/// Something that happened to a call, or to an upstream's state.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The circuit breaker changed its state.
+    Transition {
+        /// The upstream's name.
+        upstream: Arc<str>,
+        /// From where to where, and why.
+        transition: Transition,
+    },
+    /// An attempt ended.
+    Attempt {
+        /// The upstream's name.
+        upstream: Arc<str>,
+        /// What it was.
+        attempt: AttemptRecord,
+    },
+    /// A retry was decided on.
+    Retry {
+        /// The upstream's name.
+        upstream: Arc<str>,
+        /// The number of the attempt that will be made; the first retry is attempt 2.
+        attempt: u32,
+        /// How long it waits first.
+        wait: Duration,
+        /// Why so long.
+        reason: WaitReason,
+    },
+    /// A retry that made sense was not paid for.
+    BudgetDenied {
+        /// The upstream's name.
+        upstream: Arc<str>,
+        /// [`Ended::BudgetCeiling`] or [`Ended::BudgetEfficacy`].
+        reason: Ended,
+    },
+    /// An attempt was refused by our own limits; nothing was sent.
+    Rejected {
+        /// The upstream's name.
+        upstream: Arc<str>,
+        /// By which limit.
+        kind: ErrorKind,
+        /// When it makes sense to come back, where that is known.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// Where events go: to the log, and to whoever listens. Called on the calling task, outside of every lock: a hook may
+/// read snapshots, and should return soon.
+#[derive(Clone, Default)]
+pub(crate) struct EventHook(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+
+impl EventHook {
+    pub(crate) fn new(hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hook)))
+    }
+
+    /// Tells what `event` makes, if anybody could hear it.
+    pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
+        if self.0.is_none() && !tracing::enabled!(tracing::Level::WARN) {
+            return;
+        }
+        let event = event();
+        log(&event);
+        if let Some(hook) = &self.0 {
+            hook(&event);
+        }
+    }
+
+    /// The same for what happens on every call, which the log shows at its finest level only.
+    pub(crate) fn emit_fine(&self, event: impl FnOnce() -> Event) {
+        if self.0.is_some() || tracing::enabled!(tracing::Level::TRACE) {
+            self.emit(event);
+        }
+    }
+}
+
+/// The event's line in the log: the upstream and what happened, never a path, a query, or an address.
+fn log(event: &Event) {
+    match event {
+        Event::Transition { upstream, transition } => {
+            let (from, to, why) = (transition.from, transition.to, transition.why);
+            tracing::warn!(%upstream, ?from, ?to, ?why, "circuit breaker changed its state");
+        }
+        Event::Attempt { upstream, attempt } => {
+            let (number, duration, outcome) = (attempt.number, attempt.duration, attempt.outcome.name());
+            tracing::trace!(%upstream, number, ?duration, %outcome, sent = attempt.sent.name(), "attempt");
+        }
+        Event::Retry { upstream, attempt, wait, reason } => {
+            tracing::info!(%upstream, attempt, ?wait, reason = reason.name(), "retry");
+        }
+        Event::BudgetDenied { upstream, reason } => {
+            tracing::warn!(%upstream, %reason, "the retry budget denied a retry");
+        }
+        Event::Rejected { upstream, kind, retry_after } => {
+            tracing::info!(%upstream, %kind, ?retry_after, "refused, nothing sent");
+        }
+    }
+}
+
+impl fmt::Debug for EventHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "EventHook(set)" } else { "EventHook(none)" })
+    }
+}

@@ -1,0 +1,64 @@
+//! What the loop runs: an HTTP exchange, or any closure. The loop knows neither.
+
+use std::time::Duration;
+
+use steadfast_http::{Fault, Sent};
+use steadfast_policy::{Judgement, Time};
+
+use crate::report::Outcome;
+
+/// What an attempt is told when it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    /// Its number; the first is 1.
+    pub(crate) number: u32,
+    /// When it began.
+    pub(crate) started: Time,
+    /// When the call must be over.
+    pub(crate) deadline: Time,
+}
+
+impl Attempt {
+    /// What is left of the deadline when the attempt begins.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.started.until(self.deadline)
+    }
+}
+
+/// How an attempt ended, and what that tells the policies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Judged {
+    pub(crate) judgement: Judgement,
+    pub(crate) outcome: Outcome,
+    pub(crate) sent: Sent,
+    /// The kind of a result that is worth returning.
+    pub(crate) result: ResultKind,
+}
+
+/// Whether what an attempt brought is what the call returns when retrying stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    /// A response (or a value): the latest one is returned, whatever comes after it (7.1).
+    Response,
+    /// A 408 from a reused connection, which may answer an earlier request: returned, never repeated.
+    StaleResponse,
+    /// A failure without a response: an error of the call.
+    Failure,
+    /// Our own pool had no connection: the call ends as if the bulkhead had refused it (4.3).
+    PoolFull,
+}
+
+/// One thing to do, possibly several times.
+pub(crate) trait Operation: Send {
+    /// What an attempt brings: a response or an error, a value or an error.
+    type Out: Send;
+
+    /// One try. It is dropped where it stands when its time is up, and everything it holds goes with it.
+    fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Self::Out> + Send;
+
+    /// What the result tells the policies.
+    fn judge(&self, attempt: Attempt, ran: Duration, out: &Self::Out) -> Judged;
+
+    /// What an attempt tells them that was cut by its own timeout or by the deadline.
+    fn judge_cut(&self, fault: Fault) -> Judged;
+}

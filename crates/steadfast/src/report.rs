@@ -1,0 +1,247 @@
+//! What happened during one call: every attempt, every wait, and the one reason why it ended.
+//!
+//! A call that succeeds at its first attempt without waiting fills a report without allocating.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use steadfast_http::{Fault, Sent};
+use steadfast_policy::retry::GiveUp;
+
+/// How one attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// A response with this status.
+    Status(u16),
+    /// No (whole) response.
+    Fault(Fault),
+    /// An operation that is not HTTP returned a value.
+    Ok,
+    /// An operation that is not HTTP returned an error.
+    Error,
+}
+
+impl Outcome {
+    /// The word for it: the status in digits, or the fault's name.
+    pub fn name(self) -> Cow<'static, str> {
+        match self {
+            Self::Status(status) => Cow::Owned(status.to_string()),
+            Self::Fault(fault) => Cow::Borrowed(fault.name()),
+            Self::Ok => Cow::Borrowed("ok"),
+            Self::Error => Cow::Borrowed("error"),
+        }
+    }
+}
+
+/// One try on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AttemptRecord {
+    /// Its number; the first is 1.
+    pub number: u32,
+    /// When it began, from the start of the call.
+    pub start: Duration,
+    /// How long it took, its body included.
+    pub duration: Duration,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whether anything can have reached the upstream.
+    pub sent: Sent,
+}
+
+/// What a call waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WaitReason {
+    /// Our own backoff before a retry.
+    Backoff,
+    /// The time that the upstream asked for.
+    RetryAfter,
+    /// A slot of the bulkhead.
+    Bulkhead,
+    /// A place of the rate limit.
+    RateLimit,
+}
+
+impl WaitReason {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Backoff => "backoff",
+            Self::RetryAfter => "retry_after",
+            Self::Bulkhead => "bulkhead",
+            Self::RateLimit => "rate_limit",
+        }
+    }
+}
+
+impl From<steadfast_policy::retry::WaitReason> for WaitReason {
+    fn from(reason: steadfast_policy::retry::WaitReason) -> Self {
+        match reason {
+            steadfast_policy::retry::WaitReason::Backoff => Self::Backoff,
+            steadfast_policy::retry::WaitReason::RetryAfter => Self::RetryAfter,
+        }
+    }
+}
+
+/// One wait between or before attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WaitRecord {
+    /// When it began, from the start of the call.
+    pub start: Duration,
+    /// How long it lasted.
+    pub duration: Duration,
+    /// What it waited for.
+    pub reason: WaitReason,
+}
+
+/// Why a call ended. A closed list: every ending has exactly one reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Ended {
+    /// The last attempt's answer needs no repair.
+    #[default]
+    Response,
+    /// The failure could be repaired, but the request may not be sent twice.
+    NotRepeatable,
+    /// Another attempt would not repair the failure.
+    NotRetryable,
+    /// A 408 from a reused connection, which may answer an earlier request.
+    Stale408,
+    /// All attempts are used.
+    AttemptsExhausted,
+    /// The budget's ceiling is reached.
+    BudgetCeiling,
+    /// Retries did not help lately.
+    BudgetEfficacy,
+    /// The deadline passed, or leaves no time for another attempt.
+    Deadline,
+    /// The upstream asked for a longer wait than is allowed.
+    RetryAfterTooLong,
+    /// The circuit breaker is open.
+    CircuitOpen,
+    /// No slot came free in time.
+    BulkheadFull,
+    /// No place of the rate limit in time.
+    RateLimited,
+    /// The request cannot be sent as it is.
+    InvalidRequest,
+    /// The client was closed.
+    Closed,
+}
+
+impl Ended {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::NotRepeatable => "not_repeatable",
+            Self::NotRetryable => "not_retryable",
+            Self::Stale408 => "stale_408",
+            Self::AttemptsExhausted => "attempts_exhausted",
+            Self::BudgetCeiling => "budget_ceiling",
+            Self::BudgetEfficacy => "budget_efficacy",
+            Self::Deadline => "deadline",
+            Self::RetryAfterTooLong => "retry_after_too_long",
+            Self::CircuitOpen => "circuit_open",
+            Self::BulkheadFull => "bulkhead_full",
+            Self::RateLimited => "rate_limited",
+            Self::InvalidRequest => "invalid_request",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+impl From<GiveUp> for Ended {
+    fn from(reason: GiveUp) -> Self {
+        match reason {
+            GiveUp::NotRetryable => Self::NotRetryable,
+            GiveUp::NotRepeatable => Self::NotRepeatable,
+            GiveUp::AttemptsExhausted => Self::AttemptsExhausted,
+            GiveUp::RetryAfterTooLong => Self::RetryAfterTooLong,
+            GiveUp::Deadline => Self::Deadline,
+            GiveUp::CircuitOpen => Self::CircuitOpen,
+            GiveUp::BudgetCeiling => Self::BudgetCeiling,
+            GiveUp::BudgetEfficacy => Self::BudgetEfficacy,
+        }
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The whole story of one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    first: Option<AttemptRecord>,
+    more: Vec<AttemptRecord>,
+    waits: Vec<WaitRecord>,
+    ended: Ended,
+    duration: Duration,
+}
+
+impl Report {
+    /// Every attempt, in order.
+    pub fn attempts(&self) -> impl Iterator<Item = &AttemptRecord> {
+        self.first.iter().chain(&self.more)
+    }
+
+    /// How many attempts were made.
+    pub fn attempt_count(&self) -> u32 {
+        u32::from(self.first.is_some()) + u32::try_from(self.more.len()).unwrap_or(u32::MAX - 1)
+    }
+
+    /// Every wait, in order.
+    pub fn waits(&self) -> &[WaitRecord] {
+        &self.waits
+    }
+
+    /// Why the call ended.
+    pub fn ended(&self) -> Ended {
+        self.ended
+    }
+
+    /// How long the call took as a whole.
+    pub fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    pub(crate) fn push_attempt(&mut self, attempt: AttemptRecord) {
+        match self.first {
+            None => self.first = Some(attempt),
+            Some(_) => self.more.push(attempt),
+        }
+    }
+
+    pub(crate) fn push_wait(&mut self, wait: WaitRecord) {
+        self.waits.push(wait);
+    }
+
+    pub(crate) fn end(&mut self, ended: Ended, duration: Duration) {
+        self.ended = ended;
+        self.duration = duration;
+    }
+}
+
+impl fmt::Display for Report {
+    /// One line for people: `attempt 1: 503 after 12.3ms; waited 87.2ms (backoff); … ; ended: response`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut waits = self.waits.iter().peekable();
+        for attempt in self.attempts() {
+            while let Some(wait) = waits.next_if(|wait| wait.start <= attempt.start) {
+                write!(f, "waited {:.1?} ({}); ", wait.duration, wait.reason.name())?;
+            }
+            write!(f, "attempt {}: {} after {:.1?}; ", attempt.number, attempt.outcome.name(), attempt.duration)?;
+        }
+        for wait in waits {
+            write!(f, "waited {:.1?} ({}); ", wait.duration, wait.reason.name())?;
+        }
+        write!(f, "ended: {}", self.ended)
+    }
+}

@@ -1,0 +1,72 @@
+//! One pinned timer per call, made when the call first has to wait, and re-armed for whatever limit comes next.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use steadfast_policy::Time;
+use tokio::time::Sleep;
+
+use crate::clock::Clock;
+#[cfg(feature = "testing")]
+use crate::testing::VirtualTimer;
+
+pin_project! {
+    /// A timer that costs nothing until it is first polled.
+    pub(crate) struct Timer {
+        #[pin]
+        sleep: Option<Sleep>,
+        armed: Time,
+        virtual_timer: VirtualSlot,
+    }
+}
+
+#[cfg(feature = "testing")]
+type VirtualSlot = VirtualTimer;
+#[cfg(not(feature = "testing"))]
+type VirtualSlot = ();
+
+impl Timer {
+    pub(crate) fn new() -> Self {
+        Self { sleep: None, armed: Time::ZERO, virtual_timer: VirtualSlot::default() }
+    }
+
+    /// Ready once `at` has come; until then the task is woken at that instant. `Time::MAX` never comes.
+    pub(crate) fn poll_until(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
+        if at == Time::MAX {
+            return Poll::Pending;
+        }
+        let mut this = self.project();
+        #[cfg(feature = "testing")]
+        if let Some(clock) = clock.as_virtual() {
+            return this.virtual_timer.poll_until(cx, clock, at);
+        }
+        if this.sleep.is_none() || *this.armed != at {
+            let Some(instant) = clock.instant(at) else { return Poll::Pending };
+            match this.sleep.as_mut().as_pin_mut() {
+                Some(sleep) => sleep.reset(instant),
+                None => this.sleep.set(Some(tokio::time::sleep_until(instant))),
+            }
+            *this.armed = at;
+        }
+        match this.sleep.as_pin_mut() {
+            Some(sleep) => sleep.poll(cx),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// Waits for `future` until `limit`; `None` when the limit came first. A future that is ready in the same poll wins
+/// (contract 0.1), and the timer is not armed at all by one that is ready at once.
+pub(crate) async fn until<F: Future>(
+    mut future: Pin<&mut F>,
+    mut timer: Pin<&mut Timer>,
+    clock: &Clock,
+    limit: Time,
+) -> Option<F::Output> {
+    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(out) => Poll::Ready(Some(out)),
+        Poll::Pending => timer.as_mut().poll_until(cx, clock, limit).map(|()| None),
+    })
+    .await
+}

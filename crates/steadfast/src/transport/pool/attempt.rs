@@ -1,0 +1,138 @@
+//! One exchange: a connection from the pool or a fresh one, the request, the head of the response.
+
+use std::error::Error as StdError;
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::CONNECTION;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use steadfast_http::{Fault, Sent};
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use super::Inner;
+use super::body::PooledBody;
+use super::connection::{Connection, Lease};
+use super::driver::Driver;
+use super::stock::{Grant, Room};
+use crate::transport::{Outgoing, Progress, ResponseBody, Stale408, TransportError};
+
+type Answer = Result<Response<ResponseBody>, TransportError>;
+
+/// Sends the request on the connection used last. If that proves to be dead, or answers with a 408 that was meant for
+/// nobody, a fresh one is opened, once.
+pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progress) -> Answer {
+    let now = Instant::now();
+    let deadline = now.checked_add(outgoing.time_left);
+    let request = pool.target.prepare(outgoing.request);
+    let (grant, now) = match pool.stock.check_out(now) {
+        Ok(grant) => (grant, now),
+        Err(waiting) => (waiting.grant(pool.pool_timeout).await?, Instant::now()),
+    };
+    let connection = match grant {
+        Grant::Connection(connection) => connection,
+        // Boxed, as it is large and rare.
+        Grant::Room(room) => return Box::pin(on_fresh(pool, room, request, deadline, progress)).await,
+    };
+    // hyper keeps what it began with, so a second try needs a copy.
+    let copy = request.clone();
+    let mut lease = Lease::again(connection, &pool.stock, now, deadline);
+    attach(progress, &lease);
+    match lease.send(request).await {
+        Ok(response) if !is_stale_408(&response) => answer(lease, response, progress).await,
+        Ok(response) if outgoing.repeatable => {
+            progress.hand_over();
+            drop((response, lease));
+            let second = Box::pin(again(pool, copy, deadline, progress)).await;
+            second.map_err(TransportError::sent_before)
+        }
+        Ok(mut response) => {
+            response.extensions_mut().insert(Stale408);
+            answer(lease, response, progress).await
+        }
+        Err(failed) if failed.was_dead => {
+            drop(lease);
+            let request = failed.given_back.unwrap_or(copy);
+            Box::pin(again(pool, request, deadline, progress)).await
+        }
+        Err(failed) => Err(failed.error),
+    }
+}
+
+/// The second try. It takes a fresh connection, as others from the pool may be as dead as the first.
+async fn again(
+    pool: &Inner,
+    request: Request<Full<Bytes>>,
+    deadline: Option<Instant>,
+    progress: &mut Progress,
+) -> Answer {
+    let room = match pool.stock.check_out_room() {
+        Ok(room) => room,
+        Err(waiting) => waiting.room(pool.pool_timeout).await?,
+    };
+    on_fresh(pool, room, request, deadline, progress).await
+}
+
+/// Opens a connection and sends the request on it. Whatever happens then is the answer.
+async fn on_fresh(
+    pool: &Inner,
+    room: Room,
+    request: Request<Full<Bytes>>,
+    deadline: Option<Instant>,
+    progress: &mut Progress,
+) -> Answer {
+    let connection = open(pool, room).await?;
+    let mut lease = Lease::first(connection, &pool.stock, Instant::now(), deadline);
+    attach(progress, &lease);
+    match lease.send(request).await {
+        Ok(response) => answer(lease, response, progress).await,
+        Err(failed) => Err(failed.error),
+    }
+}
+
+async fn open(pool: &Inner, room: Room) -> Result<Connection, TransportError> {
+    let local =
+        |error: Box<dyn StdError + Send + Sync>| TransportError::new(Fault::LocalProtocol, Sent::No).with_source(error);
+    let runtime = Handle::try_current().map_err(|error| local(error.into()))?;
+    let opened = pool.connector.open().await?;
+    let (sender, wire) = http1::Builder::new()
+        .handshake(TokioIo::new(opened.stream))
+        .await
+        .map_err(|error: hyper::Error| local(error.into()))?;
+    let driver = Driver::new(wire, Arc::clone(&opened.meter), room);
+    Ok(Connection::new(sender, opened.meter, runtime.spawn(driver)))
+}
+
+fn attach(progress: &mut Progress, lease: &Lease) {
+    if let Some(meter) = lease.meter() {
+        progress.attach(meter);
+    }
+}
+
+/// The head is there. A response without a body gives its connection back before it is returned.
+async fn answer(mut lease: Lease, response: Response<Incoming>, progress: &mut Progress) -> Answer {
+    progress.hand_over();
+    let mut lease = if response.body().is_end_stream() {
+        poll_fn(|cx| lease.poll_settle(cx)).await;
+        None
+    } else {
+        Some(lease)
+    };
+    Ok(response.map(|incoming| ResponseBody::pooled(PooledBody::new(incoming, lease.take()))))
+}
+
+/// A server that gives an idle connection up may say so with a 408 that crosses our request (RFC 9110 section 15.5.9).
+fn is_stale_408(response: &Response<Incoming>) -> bool {
+    response.status() == StatusCode::REQUEST_TIMEOUT && says_close(response.headers())
+}
+
+fn says_close(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|option| option.trim().eq_ignore_ascii_case("close"))
+}

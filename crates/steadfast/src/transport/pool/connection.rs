@@ -1,0 +1,161 @@
+//! One connection as its user holds it.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
+use steadfast_http::{Fault, Sent};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::faults::before_head;
+use super::meter::{Meter, Phase};
+use super::stock::Stock;
+use crate::transport::TransportError;
+
+/// An open connection. Dropped while idle it closes in good order; dropped in use it is cut off at once.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    meter: Arc<Meter>,
+    task: JoinHandle<()>,
+}
+
+impl Connection {
+    pub(crate) fn new(sender: SendRequest<Full<Bytes>>, meter: Arc<Meter>, task: JoinHandle<()>) -> Self {
+        Self { sender, meter, task }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    pub(crate) fn is_usable(&self, now: Instant) -> bool {
+        self.sender.is_ready() && !self.meter.is_expired(now)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if !self.meter.is_idle() {
+            self.meter.cancel();
+            self.task.abort();
+        }
+    }
+}
+
+/// The use of one connection for one request and its response.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    // `None` only once it was given back.
+    connection: Option<Connection>,
+    stock: Arc<Stock>,
+}
+
+/// A request that got no response head.
+pub(crate) struct Unanswered {
+    pub(crate) error: TransportError,
+    /// The request, where hyper had not begun with it.
+    pub(crate) given_back: Option<Request<Full<Bytes>>>,
+    /// Whether the connection was found closed before anything was sent.
+    pub(crate) was_dead: bool,
+}
+
+impl Lease {
+    /// The use of a connection from the pool.
+    pub(crate) fn again(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
+        connection.meter.begin(now, deadline, true);
+        Self { connection: Some(connection), stock: Arc::clone(stock) }
+    }
+
+    /// The first use of a connection.
+    pub(crate) fn first(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
+        connection.meter.begin(now, deadline, false);
+        Self { connection: Some(connection), stock: Arc::clone(stock) }
+    }
+
+    pub(crate) fn meter(&self) -> Option<&Arc<Meter>> {
+        self.connection.as_ref().map(|connection| &connection.meter)
+    }
+
+    /// Sends the request and waits for the head.
+    pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unanswered> {
+        let Some(connection) = &mut self.connection else {
+            let error = TransportError::new(Fault::LocalProtocol, Sent::No);
+            return Err(Unanswered { error, given_back: Some(request), was_dead: false });
+        };
+        let mut refused = match connection.sender.try_send_request(request).await {
+            Ok(response) => {
+                connection.meter.pause();
+                return Ok(response);
+            }
+            Err(refused) => refused,
+        };
+        let given_back = refused.take_message();
+        // What hyper holds in its buffer may not follow after this has been said.
+        let sent = match connection.meter.cancel() {
+            Sent::No => Sent::No,
+            _ if given_back.is_some() => Sent::No,
+            sent => sent,
+        };
+        if let Some(limit) = connection.meter.closed_by() {
+            return Err(Unanswered { error: TransportError::new(limit, sent), given_back, was_dead: false });
+        }
+        let source = refused.into_error();
+        let error = TransportError::new(before_head(&source), sent).with_source(source);
+        Err(Unanswered { error, given_back, was_dead: sent == Sent::No })
+    }
+
+    /// The user begins to wait for the next piece of the body.
+    pub(crate) fn on_wait(&self) {
+        if let Some(connection) = &self.connection {
+            connection.meter.wait(Phase::Awaited);
+        }
+    }
+
+    /// The user has got a piece.
+    pub(crate) fn on_piece(&self) {
+        if let Some(connection) = &self.connection {
+            connection.meter.pause();
+        }
+    }
+
+    /// Which limit closed the connection.
+    pub(crate) fn closed_by(&self) -> Option<Fault> {
+        self.connection.as_ref().and_then(|connection| connection.meter.closed_by())
+    }
+
+    /// After the end of the response: ready when the connection is back in the pool, or is closing.
+    ///
+    /// hyper makes a connection usable again a moment after it has delivered the end of the body. Waiting for that
+    /// moment keeps a caller that sends one request after the other on one connection.
+    pub(crate) fn poll_settle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(connection) = &mut self.connection else { return Poll::Ready(()) };
+        match connection.sender.poll_ready(cx) {
+            Poll::Ready(Ok(())) => {
+                connection.meter.rest();
+                if let Some(connection) = self.connection.take() {
+                    self.stock.check_in(connection);
+                }
+                Poll::Ready(())
+            }
+            Poll::Ready(Err(_)) => {
+                self.connection = None;
+                Poll::Ready(())
+            }
+            Poll::Pending => {
+                connection.meter.wait(Phase::Settling);
+                // The upstream answered without taking the whole request: there is nothing to wait for.
+                if connection.meter.is_blocked() {
+                    self.connection = None;
+                    return Poll::Ready(());
+                }
+                Poll::Pending
+            }
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! What the user of a connection, its driver task, and its socket tell each other.
+//!
+//! Three parties touch one connection at once: the exchange or body that uses it, the task that drives it, and the
+//! I/O wrapper inside that task. They share this block of atomics and nothing else, so that the common request takes
+//! no lock here and arms no timer.
+//!
+//! - The *gate* proves whether a byte of the current request went out. The I/O wrapper claims it before a write and
+//!   the user cancels it before looking; whichever comes first wins, so "nothing was sent" stays true afterwards.
+//! - The *phase* says what the connection is used for, and with the instants of the current wait, of the last byte,
+//!   and of the first refused write it gives the one limit that the driver's timer must keep.
+//!
+//! Instants are nanoseconds since the connection was opened; [`NEVER`] is no limit.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::task::Waker;
+use std::time::Duration;
+
+use steadfast_http::{Fault, Sent};
+use tokio::time::Instant;
+
+/// No limit: later than any instant of a connection's life.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The limits of every connection of one pool, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) read: u64,
+    pub(crate) write: u64,
+    pub(crate) idle: u64,
+    pub(crate) age: u64,
+}
+
+/// What a connection is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// In the pool.
+    Idle,
+    /// Its user waits for the next piece of the response.
+    Awaited,
+    /// Its user does something else between two pieces of the body.
+    Paused,
+    /// The response is over; its user waits until the connection can be used again.
+    Settling,
+}
+
+impl Phase {
+    const fn of(value: u8) -> Self {
+        match value {
+            0 => Self::Idle,
+            1 => Self::Awaited,
+            2 => Self::Paused,
+            _ => Self::Settling,
+        }
+    }
+}
+
+/// Nothing of the current request was written.
+const UNSENT: u8 = 0;
+/// A write is being made this moment.
+const WRITING: u8 = 1;
+/// Some of it was written.
+const SENT: u8 = 2;
+/// Nothing was written, and nothing will be.
+const CANCELLED: u8 = 3;
+/// Nothing was written, and the first write must look at the socket before.
+const UNPROBED: u8 = 4;
+
+/// A connection that lay idle for so long is looked at before it is written to.
+const PROBE_AFTER: u64 = 10_000_000;
+
+/// What the I/O wrapper may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    Write,
+    /// Write if nothing has come on the idle connection: neither its end nor bytes that nobody asked for.
+    Probe,
+    /// The request was cancelled before its first byte.
+    Cancelled,
+}
+
+/// The shared block; see the module.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    opened: Instant,
+    limits: Limits,
+    gate: AtomicU8,
+    phase: AtomicU8,
+    /// When the current wait of the user began.
+    since: AtomicU64,
+    /// Whether a byte moved since the driver last looked.
+    moved: AtomicBool,
+    /// When a byte last moved, either way.
+    last_moved: AtomicU64,
+    /// When the socket first refused a write that is still to be made.
+    blocked: AtomicU64,
+    /// When the call that uses the connection must be over.
+    deadline: AtomicU64,
+    /// What the driver's timer is set to.
+    armed: AtomicU64,
+    /// Which limit closed the connection: 0 none, else an index into [`FAULTS`] plus one.
+    closed_by: AtomicU8,
+    driver: OnceLock<Waker>,
+}
+
+/// The limits that can close a connection in use.
+const FAULTS: [Fault; 3] = [Fault::Deadline, Fault::ReadTimeout, Fault::WriteTimeout];
+
+/// The next instant at which the driver must act, and what it then means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limit {
+    pub(crate) at: u64,
+    /// `None`: an idle connection that has been kept long enough.
+    pub(crate) fault: Option<Fault>,
+}
+
+impl Meter {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self {
+            opened: Instant::now(),
+            limits,
+            gate: AtomicU8::new(SENT),
+            phase: AtomicU8::new(Phase::Idle as u8),
+            since: AtomicU64::new(0),
+            moved: AtomicBool::new(false),
+            last_moved: AtomicU64::new(0),
+            blocked: AtomicU64::new(NEVER),
+            deadline: AtomicU64::new(NEVER),
+            armed: AtomicU64::new(NEVER),
+            closed_by: AtomicU8::new(0),
+            driver: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.at(Instant::now())
+    }
+
+    pub(crate) fn at(&self, instant: Instant) -> u64 {
+        nanos(instant.saturating_duration_since(self.opened))
+    }
+
+    /// The instant of `at`; `None` for one beyond the clock's range.
+    pub(crate) fn instant(&self, at: u64) -> Option<Instant> {
+        self.opened.checked_add(Duration::from_nanos(at))
+    }
+
+    fn phase(&self) -> Phase {
+        Phase::of(self.phase.load(Ordering::SeqCst))
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::SeqCst);
+    }
+
+    // ---- the user's side
+
+    /// A request is about to be handed over; the wait for its response begins.
+    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>, is_reused: bool) {
+        let since = self.at(now);
+        let rested = since.saturating_sub(self.last_moved.load(Ordering::Relaxed));
+        let gate = if is_reused && rested >= PROBE_AFTER { UNPROBED } else { UNSENT };
+        self.gate.store(gate, Ordering::Release);
+        self.closed_by.store(0, Ordering::Relaxed);
+        self.blocked.store(NEVER, Ordering::Relaxed);
+        self.since.store(since, Ordering::Relaxed);
+        self.deadline.store(deadline.map_or(NEVER, |deadline| self.at(deadline)), Ordering::Relaxed);
+        self.enter(Phase::Awaited);
+    }
+
+    /// The user has got a piece and is not waiting for the next.
+    pub(crate) fn pause(&self) {
+        self.enter(Phase::Paused);
+    }
+
+    /// The user waits for the next piece, or for the connection to become usable again.
+    pub(crate) fn wait(&self, phase: Phase) {
+        if self.phase() == phase {
+            return;
+        }
+        let now = self.now();
+        self.since.store(now, Ordering::Relaxed);
+        self.enter(phase);
+        // The driver publishes `armed` before it reads the phase: one of the two sees the other.
+        if self.armed.load(Ordering::SeqCst) > now.saturating_add(self.limits.read) {
+            self.wake_driver();
+        }
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.phase() == Phase::Idle
+    }
+
+    pub(crate) fn rest(&self) {
+        self.enter(Phase::Idle);
+    }
+
+    /// Whether an idle connection has been kept long enough.
+    pub(crate) fn is_expired(&self, now: Instant) -> bool {
+        self.at(now) >= self.idle_limit()
+    }
+
+    /// Whether the upstream is not taking what is still to be written.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::SeqCst) != NEVER
+    }
+
+    /// Forbids any further first write, and says whether anything was sent.
+    pub(crate) fn cancel(&self) -> Sent {
+        let cancelled = self.gate.fetch_update(Ordering::AcqRel, Ordering::Acquire, |gate| match gate {
+            UNSENT | UNPROBED => Some(CANCELLED),
+            _ => None,
+        });
+        match cancelled {
+            Ok(_) | Err(CANCELLED) => Sent::No,
+            Err(_) => Sent::Unknown,
+        }
+    }
+
+    /// Whether anything has been sent so far.
+    pub(crate) fn sent(&self) -> Sent {
+        match self.gate.load(Ordering::Acquire) {
+            UNSENT | UNPROBED | CANCELLED => Sent::No,
+            _ => Sent::Unknown,
+        }
+    }
+
+    /// Which limit closed the connection.
+    pub(crate) fn closed_by(&self) -> Option<Fault> {
+        let index = self.closed_by.load(Ordering::Acquire);
+        FAULTS.get(usize::from(index).wrapping_sub(1)).copied()
+    }
+
+    // ---- the socket's side
+
+    /// Before a write. What was claimed must be followed by one of the three `on_` below.
+    pub(crate) fn claim(&self) -> Claim {
+        let gate = self.gate.load(Ordering::Acquire);
+        let claim = match gate {
+            SENT | WRITING => return Claim::Write,
+            CANCELLED => return Claim::Cancelled,
+            UNPROBED => Claim::Probe,
+            _ => Claim::Write,
+        };
+        match self.gate.compare_exchange(gate, WRITING, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => claim,
+            Err(_) => Claim::Cancelled,
+        }
+    }
+
+    /// The probe found that the connection is not to be used: nothing was written, and nothing will be.
+    pub(crate) fn on_dead(&self) {
+        self.gate.store(CANCELLED, Ordering::Release);
+    }
+
+    pub(crate) fn on_written(&self) {
+        if self.gate.load(Ordering::Relaxed) == WRITING {
+            self.gate.store(SENT, Ordering::Release);
+        }
+        if self.blocked.load(Ordering::Relaxed) != NEVER {
+            self.blocked.store(NEVER, Ordering::SeqCst);
+        }
+        self.moved.store(true, Ordering::Relaxed);
+    }
+
+    /// A write that moved nothing; `pending` if the socket was full.
+    pub(crate) fn on_not_written(&self, pending: bool) {
+        if self.gate.load(Ordering::Relaxed) == WRITING {
+            self.gate.store(UNSENT, Ordering::Release);
+        }
+        if pending && self.blocked.load(Ordering::Relaxed) == NEVER {
+            self.blocked.store(self.now(), Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn on_read(&self) {
+        self.moved.store(true, Ordering::Relaxed);
+    }
+
+    // ---- the driver's side
+
+    pub(crate) fn register_driver(&self, waker: &Waker) {
+        if self.driver.get().is_none() {
+            // A task's waker stays the same for its life; a second registration would be the same one.
+            let _ = self.driver.set(waker.clone());
+        }
+    }
+
+    fn wake_driver(&self) {
+        if let Some(waker) = self.driver.get() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Notes the instant if a byte has moved since last asked, and returns it.
+    pub(crate) fn note_movement(&self) -> Option<u64> {
+        if !self.moved.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.moved.store(false, Ordering::Relaxed);
+        let now = self.now();
+        self.last_moved.store(now, Ordering::Relaxed);
+        Some(now)
+    }
+
+    pub(crate) fn set_armed(&self, at: u64) {
+        self.armed.store(at, Ordering::SeqCst);
+    }
+
+    /// Whether the response is over while the upstream does not take the rest of the request.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.is_blocked() && self.phase() == Phase::Settling
+    }
+
+    /// The next limit. Of equal ones the call's deadline is named.
+    pub(crate) fn limit(&self) -> Limit {
+        let phase = self.phase();
+        if phase == Phase::Idle {
+            return Limit { at: self.idle_limit(), fault: None };
+        }
+        let deadline = self.deadline.load(Ordering::Relaxed);
+        let blocked = self.blocked.load(Ordering::Relaxed);
+        let (at, fault) = if blocked != NEVER {
+            (blocked.saturating_add(self.limits.write), Fault::WriteTimeout)
+        } else if phase == Phase::Paused {
+            (NEVER, Fault::Deadline)
+        } else {
+            let since = self.since.load(Ordering::Relaxed).max(self.last_moved.load(Ordering::Relaxed));
+            (since.saturating_add(self.limits.read), Fault::ReadTimeout)
+        };
+        if at < deadline {
+            Limit { at, fault: Some(fault) }
+        } else {
+            Limit { at: deadline, fault: Some(Fault::Deadline) }
+        }
+    }
+
+    pub(crate) fn close_by(&self, fault: Option<Fault>) {
+        if let Some(index) = fault.and_then(|fault| FAULTS.iter().position(|known| *known == fault)) {
+            self.closed_by.store(index as u8 + 1, Ordering::Release);
+        }
+    }
+
+    fn idle_limit(&self) -> u64 {
+        self.last_moved.load(Ordering::Relaxed).saturating_add(self.limits.idle).min(self.limits.age)
+    }
+}
+
+/// Nanoseconds of a duration, saturating.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(NEVER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { read: 100, write: 200, idle: 1_000, age: 5_000 };
+
+    fn at(meter: &Meter, nanos: u64) -> Instant {
+        meter.instant(nanos).unwrap()
+    }
+
+    fn begun(deadline: u64) -> Meter {
+        let meter = Meter::new(LIMITS);
+        meter.begin(at(&meter, 50), Some(at(&meter, deadline)), false);
+        meter
+    }
+
+    fn limit(at: u64, fault: Fault) -> Limit {
+        Limit { at, fault: Some(fault) }
+    }
+
+    /// 1.2
+    #[test]
+    fn c1_2_the_wait_for_the_response_runs_from_the_last_byte() {
+        let meter = begun(10_000);
+        assert_eq!(meter.limit(), limit(150, Fault::ReadTimeout));
+        meter.last_moved.store(400, Ordering::Relaxed);
+        assert_eq!(meter.limit(), limit(500, Fault::ReadTimeout));
+    }
+
+    /// 1.2: while a write is refused, that is the wait.
+    #[test]
+    fn c1_2_a_refused_write_has_a_limit_of_its_own() {
+        let meter = begun(10_000);
+        meter.blocked.store(60, Ordering::Relaxed);
+        assert_eq!(meter.limit(), limit(260, Fault::WriteTimeout));
+        assert_eq!(meter.claim(), Claim::Write);
+        meter.on_written();
+        assert!(!meter.is_blocked());
+    }
+
+    /// 0.1: of equal limits the call's deadline is the one named.
+    #[test]
+    fn c0_1_the_deadline_is_named_before_an_equal_limit() {
+        assert_eq!(begun(150).limit(), limit(150, Fault::Deadline));
+        assert_eq!(begun(151).limit(), limit(150, Fault::ReadTimeout));
+    }
+
+    /// 7.6
+    #[test]
+    fn c7_6_a_pause_has_only_the_deadline() {
+        let meter = begun(10_000);
+        meter.pause();
+        assert_eq!(meter.limit(), limit(10_000, Fault::Deadline));
+        meter.begin(at(&meter, 50), None, true);
+        meter.pause();
+        assert_eq!(meter.limit().at, NEVER);
+    }
+
+    #[test]
+    fn an_idle_connection_lasts_until_it_is_unused_or_old() {
+        let meter = begun(150);
+        meter.rest();
+        meter.last_moved.store(3_000, Ordering::Relaxed);
+        assert_eq!(meter.limit(), Limit { at: 4_000, fault: None });
+        meter.last_moved.store(4_900, Ordering::Relaxed);
+        assert_eq!(meter.limit(), Limit { at: 5_000, fault: None });
+        assert!(!meter.is_expired(at(&meter, 4_999)));
+        assert!(meter.is_expired(at(&meter, 5_000)));
+    }
+
+    #[test]
+    fn which_limit_closed_it_is_known_until_the_next_use() {
+        let meter = begun(150);
+        for fault in FAULTS {
+            meter.close_by(Some(fault));
+            assert_eq!(meter.closed_by(), Some(fault));
+        }
+        meter.begin(at(&meter, 50), None, true);
+        assert_eq!(meter.closed_by(), None);
+        meter.close_by(None);
+        assert_eq!(meter.closed_by(), None);
+    }
+
+    /// Whoever comes first wins, and stays the winner.
+    #[test]
+    fn the_gate_lets_either_the_first_byte_or_the_cancellation_through() {
+        let meter = begun(150);
+        assert_eq!((meter.sent(), meter.cancel()), (Sent::No, Sent::No));
+        assert_eq!((meter.claim(), meter.sent(), meter.cancel()), (Claim::Cancelled, Sent::No, Sent::No));
+
+        let meter = begun(150);
+        assert_eq!(meter.claim(), Claim::Write);
+        assert_eq!(meter.cancel(), Sent::Unknown, "a write is under way");
+        meter.on_not_written(true);
+        assert_eq!(meter.cancel(), Sent::No, "it moved nothing");
+
+        let meter = begun(150);
+        assert_eq!(meter.claim(), Claim::Write);
+        meter.on_written();
+        assert_eq!((meter.claim(), meter.sent(), meter.cancel()), (Claim::Write, Sent::Unknown, Sent::Unknown));
+    }
+
+    #[test]
+    fn only_a_connection_that_lay_idle_is_probed() {
+        let meter = Meter::new(LIMITS);
+        let later = at(&meter, PROBE_AFTER);
+        meter.begin(later, None, false);
+        assert_eq!(meter.claim(), Claim::Write);
+        meter.begin(at(&meter, PROBE_AFTER - 1), None, true);
+        assert_eq!(meter.claim(), Claim::Write);
+        meter.begin(later, None, true);
+        assert_eq!((meter.sent(), meter.claim()), (Sent::No, Claim::Probe));
+        meter.on_dead();
+        assert_eq!((meter.claim(), meter.cancel()), (Claim::Cancelled, Sent::No));
+    }
+}

@@ -1,0 +1,169 @@
+//! A pool of HTTP/1.1 connections to one upstream, on `hyper::client::conn`.
+//!
+//! Why one of our own: a client that knows its one upstream needs no keys, no boxed futures, and no race between a
+//! checkout and a new connection; and it can say what an attempt needs to know, namely in which phase it failed and
+//! whether a byte of it went out.
+//!
+//! - The connection used last is taken first. It goes back only after the body was read to its end; a body or an
+//!   exchange that is dropped before cuts its connection off.
+//! - A connection is driven by a task of its own, which also keeps its limits (see [`driver`]).
+//! - A request that met a dead connection, before a byte of it was written, goes once to a fresh one.
+//!
+//! Limits: HTTP/1.1 only. A connection is driven by the runtime in which it was opened; should that stop, so does the
+//! connection, and the next request opens another.
+
+mod attempt;
+mod body;
+mod connection;
+mod driver;
+mod faults;
+pub(crate) mod meter;
+mod stock;
+mod target;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Response;
+
+use super::connect::{Connector, Resolve, TlsConfigError, TlsOptions};
+use super::{Exchange, ExchangeFuture, Outgoing, Progress, ResponseBody, TransportError};
+pub(crate) use body::PooledBody;
+use meter::{Limits, nanos};
+pub use stock::PoolSnapshot;
+use stock::Stock;
+use target::Target;
+
+/// One upstream, and the limits of its connections.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PoolConfig {
+    /// TLS or plain TCP.
+    pub https: bool,
+    /// The host's name, or an IP literal (IPv6 without brackets).
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Resolving, TCP, and TLS together. 2 s.
+    pub connect_timeout: Duration,
+    /// Each wait for the next piece of the response. 10 s.
+    pub read_timeout: Duration,
+    /// Each wait to write the next piece of the request. 10 s.
+    pub write_timeout: Duration,
+    /// The wait for a connection when `max_connections` are in use. 2 s.
+    pub pool_timeout: Duration,
+    /// How long an idle connection is kept. 90 s.
+    pub idle_timeout: Duration,
+    /// After this age a connection takes no further request, so that a changed address is noticed. 5 min.
+    pub max_connection_age: Duration,
+    /// Connections open at once, the idle ones included; at least 1. 100.
+    pub max_connections: usize,
+    /// Which certificates are trusted; of no effect without `https`.
+    pub tls: TlsOptions,
+}
+
+impl PoolConfig {
+    /// The defaults for this upstream.
+    pub fn new(https: bool, host: impl Into<String>, port: u16) -> Self {
+        Self {
+            https,
+            host: host.into(),
+            port,
+            connect_timeout: Duration::from_secs(2),
+            read_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(10),
+            pool_timeout: Duration::from_secs(2),
+            idle_timeout: Duration::from_secs(90),
+            max_connection_age: Duration::from_secs(300),
+            max_connections: 100,
+            tls: TlsOptions::default(),
+        }
+    }
+}
+
+/// The connections to one upstream. Clones share them; dropping the last clone closes what is idle, and the rest
+/// closes when its response is over.
+#[derive(Clone)]
+pub struct Pool {
+    handle: Arc<Handle>,
+}
+
+/// Everything that an exchange needs.
+struct Inner {
+    stock: Arc<Stock>,
+    connector: Connector,
+    target: Target,
+    pool_timeout: Duration,
+}
+
+/// The clones' common end.
+struct Handle(Inner);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.stock.close();
+    }
+}
+
+impl Pool {
+    /// A pool without connections; they are opened when requests need them.
+    ///
+    /// # Errors
+    ///
+    /// An https upstream whose trusted certificates cannot be read.
+    pub fn new(config: PoolConfig, resolver: Arc<dyn Resolve>) -> Result<Self, TlsConfigError> {
+        let limits = Limits {
+            read: nanos(config.read_timeout),
+            write: nanos(config.write_timeout),
+            idle: nanos(config.idle_timeout),
+            age: nanos(config.max_connection_age),
+        };
+        let target = Target::new(config.https, &config.host, config.port);
+        let connector = Connector::new(&config, resolver, limits)?;
+        let stock = Arc::new(Stock::new(config.max_connections));
+        let inner = Inner { stock, connector, target, pool_timeout: config.pool_timeout };
+        Ok(Self { handle: Arc::new(Handle(inner)) })
+    }
+
+    /// Sends one request and returns the response's head, with its body to come.
+    ///
+    /// Needs a tokio runtime. Dropping the future cuts the connection off; `progress` then says whether anything of
+    /// the request was sent.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, in which phase, and whether anything was sent.
+    pub fn exchange<'a>(
+        &'a self,
+        outgoing: Outgoing,
+        progress: &'a mut Progress,
+    ) -> impl Future<Output = Result<Response<ResponseBody>, TransportError>> + Send + 'a {
+        attempt::run(&self.handle.0, outgoing, progress)
+    }
+
+    /// Closes what is idle, and keeps no connection from now on. Exchanges under way go on, and so may a new one, each
+    /// with a connection that is closed after it.
+    pub fn close(&self) {
+        self.handle.0.stock.close();
+    }
+
+    /// How many connections there are.
+    pub fn snapshot(&self) -> PoolSnapshot {
+        self.handle.0.stock.snapshot()
+    }
+}
+
+impl Exchange for Pool {
+    fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a> {
+        Box::pin(attempt::run(&self.handle.0, outgoing, progress))
+    }
+}
+
+impl fmt::Debug for Pool {
+    /// Its numbers; the upstream's address stays out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("connections", &self.snapshot()).finish()
+    }
+}

@@ -1,0 +1,98 @@
+//! From a request with an absolute URI to what HTTP/1.1 puts on the wire (RFC 9112 section 3.2.1).
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::{Method, Request, Uri, Version};
+use http_body_util::Full;
+
+/// What is the same in every request to one upstream.
+#[derive(Debug)]
+pub(crate) struct Target {
+    host: Option<HeaderValue>,
+}
+
+impl Target {
+    /// `host` without brackets.
+    pub(crate) fn new(https: bool, host: &str, port: u16) -> Self {
+        let default_port = if https { 443 } else { 80 };
+        let mut value = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
+        if port != default_port {
+            value = format!("{value}:{port}");
+        }
+        Self { host: HeaderValue::try_from(value).ok() }
+    }
+
+    /// The path and query as the target, the host in its header, and the length as the body has it.
+    ///
+    /// A `Host` of the caller's own is kept. Its `Content-Length` and `Transfer-Encoding` are not: a length that
+    /// differs from the body's would let one request be read as two.
+    pub(crate) fn prepare(&self, request: Request<Bytes>) -> Request<Full<Bytes>> {
+        let (mut parts, body) = request.into_parts();
+        parts.uri = match parts.uri.into_parts().path_and_query {
+            Some(path) => Uri::from(path),
+            None => Uri::from_static("/"),
+        };
+        parts.version = Version::HTTP_11;
+        if let Some(host) = &self.host
+            && !parts.headers.contains_key(HOST)
+        {
+            parts.headers.insert(HOST, host.clone());
+        }
+        parts.headers.remove(TRANSFER_ENCODING);
+        if body.is_empty() && has_content(&parts.method) {
+            // RFC 9110 section 8.6: a method that gives content a meaning says that there is none.
+            parts.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        } else {
+            parts.headers.remove(CONTENT_LENGTH);
+        }
+        Request::from_parts(parts, Full::new(body))
+    }
+}
+
+fn has_content(method: &Method) -> bool {
+    *method == Method::POST || *method == Method::PUT || *method == Method::PATCH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(https: bool, host: &str, port: u16) -> String {
+        let request = Request::get("http://elsewhere/a/b?c=d").body(Bytes::new()).unwrap();
+        let request = Target::new(https, host, port).prepare(request);
+        assert_eq!(request.uri(), "/a/b?c=d");
+        request.headers()[HOST].to_str().unwrap().to_owned()
+    }
+
+    /// 8.4
+    #[test]
+    fn c8_4_host_has_brackets_and_no_default_port() {
+        assert_eq!(host(false, "billing", 80), "billing");
+        assert_eq!(host(true, "billing", 80), "billing:80");
+        assert_eq!(host(true, "billing", 443), "billing");
+        assert_eq!(host(false, "::1", 8080), "[::1]:8080");
+        assert_eq!(host(false, "::1", 80), "[::1]");
+    }
+
+    #[test]
+    fn the_length_is_the_bodys() {
+        let target = Target::new(false, "billing", 80);
+        let prepare = |method: Method, body: &'static str| {
+            let request = Request::builder()
+                .method(method)
+                .uri("http://billing")
+                .header(CONTENT_LENGTH, "77")
+                .header(TRANSFER_ENCODING, "chunked")
+                .header(HOST, "mine")
+                .body(Bytes::from_static(body.as_bytes()));
+            target.prepare(request.unwrap())
+        };
+        let get = prepare(Method::GET, "");
+        assert_eq!(get.uri(), "/");
+        assert_eq!(get.headers().len(), 1);
+        assert_eq!(get.headers()[HOST], "mine");
+        let post = prepare(Method::POST, "");
+        assert_eq!(post.headers()[CONTENT_LENGTH], "0");
+        assert!(!prepare(Method::POST, "abc").headers().contains_key(CONTENT_LENGTH));
+    }
+}

@@ -1,0 +1,265 @@
+//! The shared state of one upstream: its policies behind one mutex, taken at admission and at settlement, never across
+//! an await. Tasks are woken and events delivered after it was let go.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+use std::time::Duration;
+
+use steadfast_policy::Time;
+use steadfast_policy::breaker::{Breaker, BreakerConfig, Permit, Transition};
+use steadfast_policy::budget::{Budget, BudgetConfig};
+use steadfast_policy::line::{Entry, Line, LineConfig, Missing, Refusal, Slot, Ticket};
+use steadfast_policy::retry::RetryRules;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::error::ErrorKind;
+use crate::event::{Event, EventHook};
+use crate::snapshot::Snapshot;
+
+/// What the loop itself needs to know of the configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) total_timeout: Duration,
+    pub(crate) attempt_timeout: Option<Duration>,
+    pub(crate) timeout_evidence: Duration,
+    pub(crate) retry: RetryRules,
+}
+
+/// How the policies of one upstream are set up.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) rules: Rules,
+    pub(crate) breaker: BreakerConfig,
+    pub(crate) budget: BudgetConfig,
+    pub(crate) line: LineConfig,
+    pub(crate) seed: Option<u64>,
+}
+
+/// One upstream or dependency, shared by every clone of its client or guard.
+pub(crate) struct Upstream {
+    pub(crate) name: Arc<str>,
+    pub(crate) rules: Rules,
+    pub(crate) clock: Clock,
+    pub(crate) events: EventHook,
+    policies: Mutex<Policies>,
+    closed: AtomicBool,
+    running: AtomicUsize,
+    last_ended: Notify,
+}
+
+/// The state machines, and who waits for them.
+pub(crate) struct Policies {
+    pub(crate) breaker: Breaker,
+    pub(crate) budget: Budget,
+    pub(crate) line: Line,
+    random: fastrand::Rng,
+    waiters: HashMap<Ticket, Waker>,
+}
+
+/// Who asks to start an attempt.
+#[derive(Clone, Copy)]
+pub(crate) struct Entrant<'a> {
+    /// Whose rate limit.
+    pub(crate) key: &'a str,
+    /// When the call must be over.
+    pub(crate) deadline: Time,
+    /// Whether it is the call's first attempt, which the budget counts (3.1).
+    pub(crate) first: bool,
+}
+
+/// Where an attempt stands on its way out.
+pub(crate) enum Step {
+    /// It may go now.
+    Granted(Slot, Permit),
+    /// It waits: for what, and until when at the latest before it asks again.
+    Queued(Ticket, Time, Missing),
+}
+
+/// Why nothing was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    CircuitOpen { retry_after: Option<Duration> },
+    BulkheadFull,
+    RateLimited { retry_after: Duration },
+    Deadline,
+    Closed,
+}
+
+impl Refused {
+    pub(crate) fn kind(self) -> ErrorKind {
+        match self {
+            Self::CircuitOpen { .. } => ErrorKind::CircuitOpen,
+            Self::BulkheadFull => ErrorKind::BulkheadFull,
+            Self::RateLimited { .. } => ErrorKind::RateLimited,
+            Self::Deadline => ErrorKind::Timeout,
+            Self::Closed => ErrorKind::Closed,
+        }
+    }
+
+    pub(crate) fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::CircuitOpen { retry_after } => retry_after,
+            Self::RateLimited { retry_after } => Some(retry_after),
+            Self::BulkheadFull | Self::Deadline | Self::Closed => None,
+        }
+    }
+}
+
+impl Policies {
+    /// A fresh random number.
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random.u64(..)
+    }
+
+    /// Asks to start an attempt: the breaker's refusal first, so that a refused call spends no place, then the line,
+    /// and the permit last.
+    pub(crate) fn enter(&mut self, now: Time, who: Entrant<'_>) -> Result<Step, Refused> {
+        self.breaker.check(now).map_err(|refused| Refused::CircuitOpen { retry_after: refused.retry_after })?;
+        let entry = self.line.enter(now, who.key, who.deadline);
+        self.step(now, entry, who.first)
+    }
+
+    /// Asks again for a waiter; `waker` is called when its turn may have come.
+    pub(crate) fn poll(&mut self, now: Time, ticket: Ticket, first: bool, waker: &Waker) -> Result<Step, Refused> {
+        let entry = self.line.poll(now, ticket);
+        let step = self.step(now, entry, first);
+        match &step {
+            Ok(Step::Queued(..)) => match self.waiters.get_mut(&ticket) {
+                Some(known) => known.clone_from(waker),
+                None => drop(self.waiters.insert(ticket, waker.clone())),
+            },
+            _ => drop(self.waiters.remove(&ticket)),
+        }
+        step
+    }
+
+    /// A waiter goes away.
+    pub(crate) fn leave(&mut self, now: Time, ticket: Ticket) {
+        self.waiters.remove(&ticket);
+        self.line.leave(now, ticket);
+    }
+
+    fn step(&mut self, now: Time, entry: Entry, first: bool) -> Result<Step, Refused> {
+        match entry {
+            Entry::Admitted(slot) => match self.breaker.try_acquire(now) {
+                Ok(permit) => {
+                    if first {
+                        self.budget.call_started(now);
+                    }
+                    Ok(Step::Granted(slot, permit))
+                }
+                Err(refused) => {
+                    self.line.undo_start(now, slot);
+                    Err(Refused::CircuitOpen { retry_after: refused.retry_after })
+                }
+            },
+            Entry::Queued(ticket, poll_at) => Ok(Step::Queued(ticket, poll_at, self.line.missing(ticket))),
+            Entry::Refused(Refusal::BulkheadFull) => Err(Refused::BulkheadFull),
+            Entry::Refused(Refusal::RateLimited { retry_after }) => Err(Refused::RateLimited { retry_after }),
+            Entry::Refused(Refusal::Deadline) => Err(Refused::Deadline),
+        }
+    }
+}
+
+impl Upstream {
+    pub(crate) fn new(name: Arc<str>, setup: Setup, clock: Clock, events: EventHook) -> Self {
+        Self {
+            name,
+            rules: setup.rules,
+            clock,
+            events,
+            policies: Mutex::new(Policies {
+                breaker: Breaker::new(setup.breaker),
+                budget: Budget::new(setup.budget),
+                line: Line::new(setup.line),
+                random: setup.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+                waiters: HashMap::new(),
+            }),
+            closed: AtomicBool::new(false),
+            running: AtomicUsize::new(0),
+            last_ended: Notify::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Policies> {
+        self.policies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets `decide` change the policies; wakes whoever's turn has come and tells of transitions once the lock is free.
+    pub(crate) fn with<R>(&self, decide: impl FnOnce(&mut Policies) -> R) -> R {
+        let mut wakers: Vec<Waker> = Vec::new();
+        let mut transitions: Vec<Transition> = Vec::new();
+        let mut policies = self.lock();
+        let result = decide(&mut policies);
+        while let Some(ticket) = policies.line.next_wake() {
+            wakers.extend(policies.waiters.get(&ticket).cloned());
+        }
+        while let Some(transition) = policies.breaker.poll_event() {
+            transitions.push(transition);
+        }
+        drop(policies);
+        wakers.into_iter().for_each(Waker::wake);
+        for transition in transitions {
+            self.events.emit(|| Event::Transition { upstream: Arc::clone(&self.name), transition });
+        }
+        result
+    }
+
+    /// The state as it is, without changing it.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let now = self.clock.now();
+        let policies = self.lock();
+        Snapshot {
+            upstream: Arc::clone(&self.name),
+            breaker: policies.breaker.snapshot(now),
+            budget: policies.budget.snapshot(now),
+            line: policies.line.snapshot(now),
+            pool: None,
+            closed: self.is_closed(),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// From here on every new call ends as closed.
+    pub(crate) fn refuse_new_calls(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// Counts a call as running until the returned guard is dropped; `None` once the upstream was closed.
+    pub(crate) fn begin_call(&self) -> Option<Running<'_>> {
+        self.running.fetch_add(1, Ordering::AcqRel);
+        let running = Running(self);
+        (!self.is_closed()).then_some(running)
+    }
+
+    /// Refuses new calls, and waits until the running ones have ended.
+    ///
+    /// Cancel safe: the upstream stays closed.
+    pub(crate) async fn close(&self) {
+        self.refuse_new_calls();
+        loop {
+            let ended = self.last_ended.notified();
+            if self.running.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+/// A call that is running.
+pub(crate) struct Running<'a>(&'a Upstream);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 && self.0.is_closed() {
+            self.0.last_ended.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The acceptance cases of the contract, in virtual time, with no runtime: any slip to tokio's timers panics here.
+
+mod breaker;
+mod bulkhead;
+mod cancellation;
+mod closure;
+mod deadlines;
+mod harness;
+mod headers;
+mod rate_limit;
+mod results;
+mod retries;

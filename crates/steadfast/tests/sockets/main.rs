@@ -1,0 +1,17 @@
+//! The transport on real sockets: every test plays the upstream byte by byte.
+//!
+//! These are the only tests that wait for real. Timeouts are short, upper bounds generous, and everything is bounded.
+
+// clippy's allowance for tests does not reach the helpers of an integration test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod addresses;
+mod basics;
+mod cancel;
+mod capacity;
+mod framing;
+mod gzip;
+mod resets;
+mod server;
+mod timeouts;
+mod tls;
