@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use steadfast_benches::http::{self, Client, Connection, HyperUtil, Reqwest, Server};
+use steadfast_benches::http::{self, Client, Connection, HyperUtil, Reqwest, Server, Steadfast};
 use steadfast_benches::options::{HELP, Options};
 use steadfast_benches::rounds::{Contender, interleave};
 use steadfast_benches::table::{Case, Compare};
@@ -49,6 +49,7 @@ fn case(
         contender::<HyperUtil>(runtime, server, in_flight, requests)?,
         Contender { name: "hyper-util, again", ..contender::<HyperUtil>(runtime, server, in_flight, requests)? },
         contender::<Reqwest>(runtime, server, in_flight, requests)?,
+        contender::<Steadfast>(runtime, server, in_flight, requests)?,
     ];
     contenders.retain(|contender| contender.name == HyperUtil::NAME || options.includes(contender.name));
     let series = interleave(&mut contenders, options.rounds(21, 3))?;

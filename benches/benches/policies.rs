@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use steadfast_benches::closure::{self, Bare, Kind, Stack, Tower};
+use steadfast_benches::closure::{self, Bare, Kind, RateLimited, Stack, Steadfast, Tower};
 use steadfast_benches::options::{HELP, Options};
 use steadfast_benches::rounds::{Contender, Sample, interleave};
 use steadfast_benches::table::{Case, Compare};
@@ -46,6 +46,8 @@ fn one_thread(
         contender(runtime, Bare, kind, calls),
         contender(runtime, Tower::new(), kind, calls),
         Contender { name: "tower, again", ..contender(runtime, Tower::new(), kind, calls) },
+        contender(runtime, Steadfast::new(), kind, calls),
+        contender(runtime, RateLimited::new(), kind, calls),
     ];
     run(options, &mut contenders, &format!("{}, one thread", kind.name()), allocations)
 }
@@ -64,6 +66,8 @@ fn two_threads(options: &Options, kind: Kind, allocations: &BTreeMap<String, f64
         contender(Bare, kind, calls, options.pin),
         contender(Tower::new(), kind, calls, options.pin),
         Contender { name: "tower, again", ..contender(Tower::new(), kind, calls, options.pin) },
+        contender(Steadfast::new(), kind, calls, options.pin),
+        contender(RateLimited::new(), kind, calls, options.pin),
     ];
     run(options, &mut contenders, &format!("{}, two threads", kind.name()), allocations)
 }

@@ -102,7 +102,7 @@ impl Case<'_> {
     fn print_table(&self, columns: &[Column]) {
         let rounds = self.series.first().map_or(0, |series| series.samples.len());
         println!("{} (median of {rounds} rounds; ratio to {}, lowest-highest)\n", self.title, self.baseline);
-        let (mut head, mut rule) = (format!("| {:<18} |", "contender"), format!("|{}|", "-".repeat(20)));
+        let (mut head, mut rule) = (format!("| {:<22} |", "contender"), format!("|{}|", "-".repeat(24)));
         for column in columns {
             head += &format!(" {:>14} |", column.title);
             rule += &format!("{}:|", "-".repeat(15));
@@ -113,7 +113,7 @@ impl Case<'_> {
         }
         println!("{head} {:>11} |\n{rule}{}:|", "allocations", "-".repeat(12));
         for (index, series) in self.series.iter().enumerate() {
-            let mut row = format!("| {:<18} |", series.name);
+            let mut row = format!("| {:<22} |", series.name);
             for column in columns {
                 let (figure, ratio) = column.figures[index];
                 row += &format!(" {:>14.0} |", figure.median);

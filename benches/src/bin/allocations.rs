@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 
 use steadfast_benches::Failure;
-use steadfast_benches::closure::{self, Bare, Kind, Stack, Tower};
+use steadfast_benches::closure::{self, Bare, Kind, RateLimited, Stack, Tower};
 use steadfast_benches::http::{self, Client, Connection, HyperUtil, Reqwest};
 use tokio::runtime::Runtime;
 
@@ -21,14 +21,17 @@ fn main() -> Result<(), Failure> {
             let kind = kind.ok_or("the kinds are \"ready\" and \"pends once\"")?;
             let runtime = closure::runtime()?;
             of_calls(&runtime, Bare, kind)?;
-            of_calls(&runtime, Tower::new(), kind)
+            of_calls(&runtime, Tower::new(), kind)?;
+            of_calls(&runtime, closure::Steadfast::new(), kind)?;
+            of_calls(&runtime, RateLimited::new(), kind)
         }
         ["http", address] => {
             let server = address.parse()?;
             let runtime = http::runtime()?;
             of_requests::<Connection>(&runtime, server)?;
             of_requests::<HyperUtil>(&runtime, server)?;
-            of_requests::<Reqwest>(&runtime, server)
+            of_requests::<Reqwest>(&runtime, server)?;
+            of_requests::<http::Steadfast>(&runtime, server)
         }
         _ => Err("usage: allocations closure KIND | http ADDRESS".into()),
     }

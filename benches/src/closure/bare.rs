@@ -11,6 +11,6 @@ impl Stack for Bare {
     const NAME: &'static str = "bare";
 
     async fn call(&mut self, kind: Kind) -> Result<u64, Failure> {
-        operate(kind).await
+        Ok(operate(kind).await?)
     }
 }

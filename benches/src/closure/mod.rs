@@ -2,10 +2,12 @@
 
 mod bare;
 mod operation;
+mod steadfast;
 mod tower;
 
 pub use bare::Bare;
 pub use operation::{Kind, Operate, operate};
+pub use steadfast::{RateLimited, Steadfast};
 pub use tower::Tower;
 
 use std::future::Future;

@@ -1,10 +1,9 @@
 //! The operation that every stack is put around.
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-
-use crate::Failure;
 
 /// How the operation completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub fn operate(kind: Kind) -> Operate {
 }
 
 impl Future for Operate {
-    type Output = Result<u64, Failure>;
+    type Output = io::Result<u64>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if std::mem::take(&mut self.pends) {

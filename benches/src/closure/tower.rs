@@ -4,6 +4,7 @@
 //! breaker, no rate limit, no backoff here, no report, and the timeout is the whole of its deadline.
 
 use std::future::{Ready, ready};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,10 +31,10 @@ struct Attempts {
     budget: Arc<TpsBudget>,
 }
 
-impl Policy<Kind, u64, Failure> for Attempts {
+impl Policy<Kind, u64, io::Error> for Attempts {
     type Future = Ready<()>;
 
-    fn retry(&mut self, _: &mut Kind, result: &mut Result<u64, Failure>) -> Option<Ready<()>> {
+    fn retry(&mut self, _: &mut Kind, result: &mut io::Result<u64>) -> Option<Ready<()>> {
         if result.is_ok() {
             self.budget.deposit();
             return None;

@@ -7,11 +7,13 @@ mod connection;
 mod hyper_util;
 mod reqwest;
 mod server;
+mod steadfast;
 
 pub use connection::Connection;
 pub use hyper_util::HyperUtil;
 pub use reqwest::Reqwest;
 pub use server::{BODY, Server, serve};
+pub use steadfast::Steadfast;
 
 use std::future::Future;
 use std::net::SocketAddr;
