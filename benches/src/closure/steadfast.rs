@@ -31,11 +31,11 @@ impl Default for Steadfast {
 }
 
 impl RateLimited {
-    /// A guard with the defaults and an exact window of ten thousand starts in a millisecond.
+    /// A guard with the defaults and an exact window of a thousand starts in 100 µs.
     pub fn new() -> Self {
         let rate = RateConfig {
-            limit: 10_000,
-            period: Duration::from_millis(1),
+            limit: 1_000,
+            period: Duration::from_micros(100),
             wait: None,
             style: RateStyle::Window,
             max_keys: 1,
