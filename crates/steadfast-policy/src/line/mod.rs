@@ -26,9 +26,13 @@
 //! # Who has to call when
 //!
 //! The line has no timer. [`Entry::Queued`] says when the waiter is to ask again at the latest; after every call
-//! [`Line::next_wake`] names those who should ask now, because they were granted or their time has moved forward. Of each
-//! key only the waiter next to get a place is told that; the ones behind it hear when their turn comes, so one that leaves
-//! a line of a thousand wakes one, not a thousand.
+//! [`Line::next_wake`] names those who should ask now, because they were granted or their time has moved forward. Where
+//! many move up, only the one next to get a place is told; those behind it hear when their turn comes, so a leaver wakes
+//! one, not a thousand. If all ask when they are told, each is granted at the first possible instant. One that waits and is
+//! never polled again can make those behind it as late as they were told before, but no later.
+//!
+//! Limits of a wait are judged when the waiter asks, and after what can be granted has been: what is there when it asks
+//! it gets, up to its deadline.
 //!
 //! # Costs
 //!
@@ -182,7 +186,7 @@ impl Line {
             Stage::Slot { limit: now + self.slot_wait }
         } else {
             let limit = self.rate.wait.map_or(Time::MAX, |wait| now + wait);
-            let estimate = key.places.estimate(now, rank, &self.rate);
+            let estimate = key.places.estimate(now, rank, &self.rate).at;
             if estimate > limit || estimate >= deadline {
                 return Entry::Refused(rate_limited(now, estimate));
             }
