@@ -1,4 +1,4 @@
-//! When an attempt may start: one line for the bulkhead's slot and the rate limit's place, one line for both.
+//! When an attempt may start: the bulkhead's slot and the rate limit's place, one line for both.
 //!
 //! An attempt needs a **slot** (so many may be in flight) and, where a rate limit is set, a **place** of its key (so many
 //! may start in a window). Two queues one after the other would waste one while waiting for the other: a waiter that
@@ -38,6 +38,25 @@
 //!
 //! Admission without waiting is O(1), and allocates nothing once slots and windows have grown; waiting is logarithmic in
 //! the number of waiters, or linear in that of slots. Memory is bounded by waiters, slots, and `max_keys` windows.
+//!
+//! # Example
+//!
+//! ```
+//! use steadfast_policy::Time;
+//! use steadfast_policy::line::{Entry, Line, LineConfig};
+//!
+//! let mut line = Line::new(LineConfig { slots: 1, ..LineConfig::default() });
+//! let deadline = Time::from_secs(30);
+//! let Entry::Admitted(slot) = line.enter(Time::ZERO, "", deadline) else { unreachable!("it is empty") };
+//!
+//! let Entry::Queued(ticket, ask_at) = line.enter(Time::ZERO, "", deadline) else { unreachable!("it is full") };
+//! assert_eq!(ask_at, Time::from_millis(500));
+//!
+//! // The slot is handed over at once; the waiter is named, and comes for it.
+//! line.release(Time::from_millis(20), slot);
+//! assert_eq!(line.next_wake(), Some(ticket));
+//! assert!(matches!(line.poll(Time::from_millis(21), ticket), Entry::Admitted(_)));
+//! ```
 
 mod config;
 mod keys;
@@ -197,6 +216,7 @@ impl Line {
         key.queue.push_back(ticket);
         key.eligible += usize::from(has_place);
         self.schedule(index);
+        // One more behind them brings nobody forward.
         self.changed.clear();
         self.still_queued(ticket)
     }
