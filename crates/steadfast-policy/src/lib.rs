@@ -11,7 +11,7 @@
 //! | [`backoff`] | how long to wait before a retry |
 //! | [`budget`] | whether a retry may be paid for |
 //! | [`breaker`] | whether the upstream is called at all |
-//! | [`line`] | when an attempt may start: the bulkhead's slot and the rate limit's place, one line for both |
+//! | [`mod@line`] | when an attempt may start: the bulkhead's slot and the rate limit's place, one line for both |
 //! | [`retry`] | after an attempt: return, give up (and why), or try again (and when) |
 //!
 //! [`judgement`] is the vocabulary between an attempt and these rules.

@@ -343,7 +343,6 @@ impl Breaker {
         if self.phase == phase {
             return;
         }
-        self.cool_down.reset();
         if phase == Phase::ForcedOpen {
             self.remember_opening(now, Why::Forced);
         } else {

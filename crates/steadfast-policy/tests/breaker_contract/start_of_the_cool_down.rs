@@ -89,7 +89,6 @@ fn c4_5_an_operators_action_starts_it_again() {
         open(&mut breaker, T0);
         let (_, now) = fail_probes(&mut breaker, T0, 3);
         action(&mut breaker, now);
-        // Not by the reset that ends it, which comes at once.
         breaker.reset(now);
         assert_eq!(open(&mut breaker, now), secs(1.0));
     }

@@ -142,7 +142,7 @@ fn rare_attempts_300_000_operations() {
 /// By hand: `cargo test --release -p steadfast-policy --test breaker_rule -- --ignored`.
 #[test]
 #[ignore = "by hand: it takes a minute in release"]
-fn overnight_100_million_operations() {
+fn by_hand_100_million_operations() {
     histories(11, 200_000, 300, Pace::Mixed);
     histories(12, 10_000, 2_000, Pace::Busy);
     histories(13, 66_000, 300, Pace::Rare);

@@ -1,8 +1,8 @@
 //! What holds in every history, over 180 000 random operations with idle gaps of up to 400 s and a clock that steps
 //! back. The numbers are those of the rule's own list of properties.
 
-use steadfast_policy::budget::{BudgetConfig, Denied};
-use steadfast_policy::{Answer, Cause};
+use steadfast_policy::budget::{Budget, BudgetConfig, Denied};
+use steadfast_policy::{Answer, Cause, Time};
 
 use crate::history::{Event, Op, Player, Step, random_history};
 
@@ -196,9 +196,20 @@ fn property_7_decisions_repeat() {
 #[test]
 fn property_4_a_timeout_costs_20_and_a_fast_failure_8() {
     for (cause, cost) in [(Cause::Fast, 8), (Cause::Timeout, 20)] {
-        let mut budget = steadfast_policy::budget::Budget::new(BudgetConfig::default());
-        let now = steadfast_policy::Time::from_secs(1);
+        let mut budget = Budget::new(BudgetConfig::default());
+        let now = Time::from_secs(1);
         let _permit = budget.ask(now, cause, 0).unwrap();
         assert_eq!(budget.snapshot(now).credit, 40 - cost);
     }
+}
+
+/// A permit that another budget granted takes nothing out of a window that never counted it.
+#[test]
+fn property_5_a_foreign_permit_is_harmless() {
+    let now = Time::from_secs(1);
+    let permit = Budget::new(BudgetConfig::default()).ask(now, Cause::Fast, 0).unwrap();
+    let mut other = Budget::new(BudgetConfig::default());
+    let before = other.snapshot(now);
+    other.retry_unsent(now, permit);
+    assert_eq!(other.snapshot(now), before);
 }

@@ -1,5 +1,6 @@
 //! Settings from code: one setter per key, made from the table, with the file's types and bounds.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,19 +8,30 @@ use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
 
 use super::draft::{self, Draft, LONGEST_NAME, check_name};
-use super::keys::{self, KEYS, with_keys};
+use super::keys::{self, KEYS};
 use super::problem::{Origin, Problems};
 use super::value::{Input, Value, table_of};
-use super::{Effective, Settings};
+use super::{Effective, Settings, with_keys};
 
 /// Makes the settings of one upstream. Nothing is refused before [`build`](Self::build), which reports every mistake at
 /// once. Of two calls of one setter the later counts. Bounds and defaults: see [`Settings`].
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use]
 pub struct SettingsBuilder {
     name: Option<String>,
     /// By the key's index in [`KEYS`].
     values: Vec<Option<Value>>,
+}
+
+/// Without the values: headers and an address may hold secrets.
+impl fmt::Debug for SettingsBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let set = KEYS.iter().zip(&self.values).filter(|(_, value)| value.is_some()).map(|(key, _)| key.name);
+        f.debug_struct("SettingsBuilder")
+            .field("name", &self.name)
+            .field("set", &set.collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
 }
 
 macro_rules! setters {
@@ -73,7 +85,7 @@ impl SettingsBuilder {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn build_effective(self) -> Result<Effective, Problems> {
-        let mut problems = Problems::default();
+        let mut problems = Vec::new();
         let mut draft = Draft::new();
         for (index, (key, value)) in KEYS.iter().zip(self.values).enumerate() {
             match value.map(|value| key.kind.read(&value.anywhere())) {
@@ -93,7 +105,7 @@ impl SettingsBuilder {
                 warnings.iter().for_each(|warning| tracing::warn!(upstream = name, "{warning}"));
                 Ok(effective)
             }
-            _ => Err(problems),
+            _ => Err(problems.into_iter().collect()),
         }
     }
 

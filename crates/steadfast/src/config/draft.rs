@@ -6,8 +6,7 @@ use steadfast_policy::line::RateStyle;
 use super::datum::Datum;
 use super::keys::{self, KEYS, MOST_IN_A_WINDOW};
 use super::kind::Wrong;
-use super::nearest::fold;
-use super::problem::{Origin, Place, Problem, Problems, Warning, part, quote};
+use super::problem::{Origin, Place, Problem, Warning, part, quote};
 use super::{Effective, Settings};
 
 /// The longest name of an upstream.
@@ -55,7 +54,12 @@ impl Draft {
 
     /// The settings of the upstream `name`, whose keys have paths beginning with `path`. `None`: they have a problem of
     /// their own, which has been added, or no `base_url`, which the caller reports.
-    pub(crate) fn finish(self, name: &str, path: &str, problems: &mut Problems) -> Option<(Effective, Vec<Warning>)> {
+    pub(crate) fn finish(
+        self,
+        name: &str,
+        path: &str,
+        problems: &mut Vec<Problem>,
+    ) -> Option<(Effective, Vec<Warning>)> {
         let crowded = self.crowded_window(path);
         let is_crowded = crowded.is_some();
         problems.extend(crowded);
@@ -128,11 +132,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), Wrong> {
     }
     let expected = format!("an upstream's name, 1 to {LONGEST_NAME} of A-Z a-z 0-9 _ -");
     Err(Wrong::mismatch(expected, quote(name)))
-}
-
-/// Whether two names are one to the environment (B14): without case, `-` as `_`.
-pub(crate) fn collide(one: &str, other: &str) -> bool {
-    fold(one) == fold(other)
 }
 
 /// `path.name`, or `name` where there is no path.

@@ -53,7 +53,8 @@ const fn words<T, const N: usize>(pairs: &[(&'static str, T); N]) -> [&'static s
 /// The largest `rate_limit` of the window style, which remembers every start in the window.
 pub(crate) const MOST_IN_A_WINDOW: u32 = 10_000;
 
-/// Hands every row to the macro `$rows`. Who uses it imports the types that the setters take.
+/// Hands every row to the macro `$rows`, which makes of them what it needs: the table itself, or a setter per key, as
+/// `builder.rs` does and as any builder around it can. Who uses it imports the types that the setters take.
 macro_rules! with_keys {
     ($rows:ident) => {
         $rows! {

@@ -180,16 +180,18 @@ impl Kind {
                 return BaseUrl::parse(text).map(Datum::Url).map_err(|error| one(Wrong::says(error.to_string())));
             }
             (Self::Duration(bounds), value) => match read_duration(value) {
-                Some(duration) if !bounds.allow(&duration) => return Err(outside("a duration")),
-                read => read.map(Datum::Duration),
+                Some(duration) if bounds.allow(&duration) => Some(Datum::Duration(duration)),
+                read if read.is_some() || value.is_number() => return Err(outside("a duration")),
+                _ => None,
             },
             (Self::Count(bounds), Value::Integer(number)) => match u64::try_from(*number) {
                 Ok(count) if bounds.allow(&count) => Some(Datum::Count(count)),
                 _ => return Err(outside("an integer")),
             },
             (Self::Number(bounds), value) => match read_number(value) {
-                Some(number) if !bounds.allow(&number) => return Err(outside("a number")),
-                read => read.map(Datum::Number),
+                Some(number) if bounds.allow(&number) => Some(Datum::Number(number)),
+                read if read.is_some() || value.is_number() => return Err(outside("a number")),
+                _ => None,
             },
             (Self::Flag, Value::Boolean(flag)) => Some(Datum::Flag(*flag)),
             (Self::Word(words), Value::Text(text)) => {

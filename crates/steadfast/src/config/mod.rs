@@ -7,23 +7,35 @@
 //! | `value`, `datum` | a value as it was given, and once it has been checked |
 //! | `draft`, `effective` | checked values and their origins, up to the settings that are in force |
 //! | `builder` | values from code |
+//! | `document`, `file` | values from a TOML file, with their places |
+//! | `env` | values from environment variables |
+//! | `loader` | which source wins |
+//! | `reference` | the table as Markdown |
 //! | `problem`, `nearest` | everything that is wrong, said at once |
 
 mod builder;
 mod datum;
+mod document;
 mod draft;
 mod duration;
 mod effective;
+mod env;
+mod file;
 mod headers;
 pub(crate) mod keys;
 mod kind;
+mod loader;
 mod nearest;
 mod problem;
+mod reference;
 mod settings;
 mod value;
 
 pub use builder::SettingsBuilder;
 pub use effective::{Config, Effective, Entry};
+pub(crate) use keys::with_keys;
 pub use keys::{KEYS, Key};
+pub use loader::Loader;
 pub use problem::{Origin, Problem, Problems, Warning};
+pub use reference::reference;
 pub use settings::Settings;

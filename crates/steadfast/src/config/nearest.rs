@@ -5,22 +5,20 @@ const LONGEST: usize = 64;
 
 /// The name among `known` nearest to `given`: the same but for case and `-` for `_`; or a few keystrokes away; or
 /// sharing most of its words (`max_retries`, `url`). `None` where nothing is near or two are equally near by words.
-pub(crate) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > LONGEST {
         return None;
     }
     let given = fold(given);
-    let (distance, name) = known
-        .clone()
-        .map(|name| (strsim::osa_distance(&given, &fold(name)), name))
-        .min_by_key(|(distance, _)| *distance)?;
-    // A third of the shorter word may be wrong: `retrys`, `conect_timeout`, but not `a` for `b`.
-    if distance <= given.chars().count().min(name.chars().count()).div_ceil(3).min(4)
-        && distance < given.chars().count()
-    {
+    let length = given.chars().count();
+    let known: Vec<&str> = known.filter(|name| name.len() <= LONGEST).collect();
+    let distances = known.iter().map(|name| (strsim::osa_distance(&given, &fold(name)), *name));
+    let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
+    // A third of the shorter name may be wrong: `retrys`, `conect_timeout`, but not `a` for `b`.
+    if distance <= length.min(name.chars().count()).div_ceil(3).min(4) && distance < length {
         return Some(name);
     }
-    let mut scored: Vec<(usize, &str)> = known.map(|name| (shared_words(&given, name), name)).collect();
+    let mut scored: Vec<(usize, &str)> = known.into_iter().map(|name| (shared_words(&given, name), name)).collect();
     scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
     match scored[..] {
         [(best, name), (second, _), ..] if best > second && best >= 40 => Some(name),

@@ -184,6 +184,14 @@ impl Extend<Problem> for Problems {
     }
 }
 
+impl FromIterator<Problem> for Problems {
+    fn from_iter<T: IntoIterator<Item = Problem>>(problems: T) -> Self {
+        let mut list = Self::default();
+        list.extend(problems);
+        list
+    }
+}
+
 impl<'a> IntoIterator for &'a Problems {
     type Item = &'a Problem;
     type IntoIter = std::slice::Iter<'a, Problem>;

@@ -20,7 +20,8 @@ pub(crate) enum Value {
     Float(f64, String),
     Boolean(bool),
     Text(String),
-    Date,
+    /// Something that no key takes, in words.
+    Other(&'static str),
     Array(Vec<Item>),
     Table(Vec<(Name, Item)>),
     /// From the builder only.
@@ -49,6 +50,11 @@ impl Value {
         Item { value: self, at: 0 }
     }
 
+    /// Whether it is a number of any kind.
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(self, Self::Integer(_) | Self::HugeInteger | Self::Float(..))
+    }
+
     /// What was found, in TOML's words; without the value where it may be a secret.
     pub(crate) fn describe(&self, secret: bool) -> String {
         match self {
@@ -61,7 +67,7 @@ impl Value {
             Self::Float(_, text) => format!("the float {}", quote(text).trim_matches('"')),
             Self::Boolean(flag) => format!("the boolean {flag}"),
             Self::Text(text) => format!("the string {}", quote(text)),
-            Self::Date => "a date or time".to_owned(),
+            Self::Other(what) => (*what).to_owned(),
             Self::Array(items) if items.iter().any(|item| matches!(item.value, Self::Table(_))) => {
                 "an array of tables".to_owned()
             }

@@ -119,3 +119,91 @@ impl Decoded {
         TransportError::new(Fault::Decode, Sent::Yes).with_source(error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use futures_executor::block_on;
+    use http_body::Frame;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MAX: u64 = 1_000_000;
+
+    /// A body in the pieces that it is made of.
+    struct Pieces(VecDeque<Bytes>);
+
+    impl Body for Pieces {
+        type Data = Bytes;
+        type Error = TransportError;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+            Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+        }
+    }
+
+    fn decode(bytes: &[u8], piece: usize, max: u64) -> Result<Bytes, TransportError> {
+        let pieces = bytes.chunks(piece).map(Bytes::copy_from_slice).collect();
+        let mut response = Response::new(ResponseBody::boxed(Pieces(pieces)));
+        response.headers_mut().insert(CONTENT_ENCODING, http::HeaderValue::from_static("gzip"));
+        block_on(collect_decoded(response, max)).map(Response::into_body)
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn the_pieces_do_not_matter(
+            members in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..3_000), 1..4),
+            piece in 1..500_usize,
+        ) {
+            let encoded: Vec<u8> = members.iter().flat_map(|member| gzip(member)).collect();
+            let whole = members.concat();
+            prop_assert_eq!(decode(&encoded, piece, MAX).unwrap(), &whole);
+            let exact = whole.len() as u64;
+            prop_assert!(decode(&encoded, piece, exact).is_ok());
+            if exact > 0 {
+                prop_assert_eq!(decode(&encoded, piece, exact - 1).unwrap_err().fault(), Fault::TooLarge);
+            }
+        }
+
+        /// 2.4: a prefix is never taken for the whole, unless it ends where a member ends.
+        #[test]
+        fn c2_4_a_prefix_is_an_error(
+            bytes in prop::collection::vec(any::<u8>(), 0..3_000),
+            keep in any::<prop::sample::Index>(),
+            piece in 1..500_usize,
+        ) {
+            let encoded = gzip(&bytes);
+            let keep = 1 + keep.index(encoded.len() - 1);
+            prop_assert_eq!(decode(&encoded[..keep], piece, MAX).unwrap_err().fault(), Fault::Decode);
+        }
+
+        #[test]
+        fn rubbish_is_an_error_and_nothing_worse(
+            bytes in prop::collection::vec(any::<u8>(), 1..300),
+            piece in 1..50_usize,
+        ) {
+            prop_assert_eq!(decode(&bytes, piece, MAX).unwrap_err().fault(), Fault::Decode);
+            let mut encoded = gzip(&bytes);
+            let middle = encoded.len() / 2;
+            encoded[middle] ^= 0x55;
+            if let Ok(decoded) = decode(&encoded, piece, MAX) {
+                prop_assert_eq!(decoded, bytes);
+            }
+        }
+    }
+}

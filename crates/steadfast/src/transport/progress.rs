@@ -28,7 +28,7 @@ impl Progress {
         if self.handed_over {
             return Sent::Unknown;
         }
-        self.meter.as_ref().map_or(Sent::No, |meter| meter.sent())
+        self.meter.as_ref().map_or(Sent::No, |meter| meter.gate().sent())
     }
 
     /// From here on this connection knows.

@@ -114,12 +114,12 @@ async fn an_unasked_response_closes_an_idle_connection() {
 #[tokio::test]
 async fn an_unasked_response_that_nobody_has_read_is_no_answer() {
     let server = Server::on_thread(|number| match number {
-        0 => vec![Step::Read, ok("first"), Step::Wait(ms(20)), ok("unasked"), Step::ReadToEnd],
+        0 => vec![Step::Read, ok("first"), Step::Wait(ms(400)), ok("unasked"), Step::ReadToEnd],
         _ => vec![Step::Read, ok("second"), Step::ReadToEnd],
     });
     let pool = server.pool();
     send(&pool, get("/")).await.unwrap();
-    std::thread::sleep(ms(100));
+    std::thread::sleep(ms(700));
     assert_eq!(pool.snapshot().idle, 1);
     assert_eq!(send(&pool, post("/", "x")).await.unwrap().1, "second");
     assert_eq!(server.requests(0).len(), 1);

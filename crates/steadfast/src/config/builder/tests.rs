@@ -115,3 +115,11 @@ fn the_origin_of_each_value_is_known() {
         assert_eq!(origin, if set { Origin::Builder } else { Origin::Default }, "{key}");
     }
 }
+
+/// 8.6: what was given is not shown.
+#[test]
+fn c8_6_debug_shows_no_values() {
+    let builder = SettingsBuilder::new("http://user:hunter2@a").header("Authorization", "Bearer hunter2").retries(1);
+    let shown = format!("{builder:?} {:?}", builder.clone().build());
+    assert!(!shown.contains("hunter2") && shown.contains("retries"), "{shown}");
+}

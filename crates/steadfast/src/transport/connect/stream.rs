@@ -9,7 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::transport::pool::meter::{Claim, Meter};
+use crate::transport::pool::gate::Claim;
+use crate::transport::pool::meter::Meter;
 
 /// A socket that notes its movements. It lies below TLS, so that what counts is what the kernel took.
 #[derive(Debug)]
@@ -25,11 +26,11 @@ impl Metered {
 
     /// Asks for the right to write; an error if there is nothing to be written to, or any more.
     fn claim(&self) -> io::Result<()> {
-        match self.meter.claim() {
+        match self.meter.gate().claim() {
             Claim::Write => Ok(()),
             Claim::Cancelled => Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the request was cancelled")),
             Claim::Probe if has_input(&self.socket) => {
-                self.meter.on_dead();
+                self.meter.gate().on_dead();
                 Err(io::Error::new(io::ErrorKind::NotConnected, "the connection was given up while it was idle"))
             }
             Claim::Probe => Ok(()),

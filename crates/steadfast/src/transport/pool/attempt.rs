@@ -40,28 +40,33 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
         // Boxed, as it is large and rare.
         Grant::Room(room) => return Box::pin(on_fresh(pool, room, request, deadline, progress)).await,
     };
-    // hyper keeps what it began with, so a second try needs a copy.
-    let copy = request.clone();
-    let mut lease = Lease::again(connection, &pool.stock, now, deadline);
+    // hyper keeps what it began with, so a second try needs a copy. A connection that was in use a moment ago has hardly
+    // been given up since, and what hyper had not begun with it gives back.
+    let rested = connection.has_rested(now);
+    let copy = rested.then(|| request.clone());
+    let mut lease = Lease::again(connection, &pool.stock, now, deadline, rested);
     attach(progress, &lease);
     match lease.send(request).await {
-        Ok(response) if !is_stale_408(&response) => answer(lease, response, progress).await,
-        Ok(response) if outgoing.repeatable => {
-            progress.hand_over();
-            drop((response, lease));
-            let second = Box::pin(again(pool, copy, deadline, progress)).await;
-            second.map_err(TransportError::sent_before)
-        }
-        Ok(mut response) => {
-            response.extensions_mut().insert(Stale408);
-            answer(lease, response, progress).await
-        }
-        Err(failed) if failed.was_dead => {
-            drop(lease);
-            let request = failed.given_back.unwrap_or(copy);
-            Box::pin(again(pool, request, deadline, progress)).await
-        }
-        Err(failed) => Err(failed.error),
+        Ok(mut response) if is_stale_408(&response) => match copy.filter(|_| outgoing.repeatable) {
+            Some(copy) => {
+                progress.hand_over();
+                drop((response, lease));
+                let second = Box::pin(again(pool, copy, deadline, progress)).await;
+                second.map_err(TransportError::sent_before)
+            }
+            None => {
+                response.extensions_mut().insert(Stale408);
+                answer(lease, response, progress).await
+            }
+        },
+        Ok(response) => answer(lease, response, progress).await,
+        Err(failed) => match failed.given_back.or(copy).filter(|_| failed.was_dead) {
+            Some(request) => {
+                drop(lease);
+                Box::pin(again(pool, request, deadline, progress)).await
+            }
+            None => Err(failed.error),
+        },
     }
 }
 

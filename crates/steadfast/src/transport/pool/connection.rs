@@ -37,12 +37,17 @@ impl Connection {
     pub(crate) fn is_usable(&self, now: Instant) -> bool {
         self.sender.is_ready() && !self.meter.is_expired(now)
     }
+
+    /// Whether it lay idle for long enough to have been given up by the upstream.
+    pub(crate) fn has_rested(&self, now: Instant) -> bool {
+        self.meter.has_rested(now)
+    }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
         if !self.meter.is_idle() {
-            self.meter.cancel();
+            self.meter.gate().cancel();
             self.task.abort();
         }
     }
@@ -66,9 +71,15 @@ pub(crate) struct Unanswered {
 }
 
 impl Lease {
-    /// The use of a connection from the pool.
-    pub(crate) fn again(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
-        connection.meter.begin(now, deadline, true);
+    /// The use of a connection from the pool; `rested`: it lay idle for a while, and is looked at before it is used.
+    pub(crate) fn again(
+        connection: Connection,
+        stock: &Arc<Stock>,
+        now: Instant,
+        deadline: Option<Instant>,
+        rested: bool,
+    ) -> Self {
+        connection.meter.begin(now, deadline, rested);
         Self { connection: Some(connection), stock: Arc::clone(stock) }
     }
 
@@ -97,7 +108,7 @@ impl Lease {
         };
         let given_back = refused.take_message();
         // What hyper holds in its buffer may not follow after this has been said.
-        let sent = match connection.meter.cancel() {
+        let sent = match connection.meter.gate().cancel() {
             Sent::No => Sent::No,
             _ if given_back.is_some() => Sent::No,
             sent => sent,

@@ -4,9 +4,8 @@
 //! I/O wrapper inside that task. They share this block of atomics and nothing else, so that the common request takes
 //! no lock here and arms no timer.
 //!
-//! - The *gate* proves whether a byte of the current request went out. The I/O wrapper claims it before a write and
-//!   the user cancels it before looking; whichever comes first wins, so "nothing was sent" stays true afterwards.
-//! - The *phase* says what the connection is used for, and with the instants of the current wait, of the last byte,
+//! - The [`Gate`] proves whether a byte of the current request went out.
+//! - The [`Phase`] says what the connection is used for, and with the instants of the current wait, of the last byte,
 //!   and of the first refused write it gives the one limit that the driver's timer must keep.
 //!
 //! Instants are nanoseconds since the connection was opened; [`NEVER`] is no limit.
@@ -16,8 +15,10 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::task::Waker;
 use std::time::Duration;
 
-use steadfast_http::{Fault, Sent};
+use steadfast_http::Fault;
 use tokio::time::Instant;
+
+use super::gate::Gate;
 
 /// No limit: later than any instant of a connection's life.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -56,36 +57,15 @@ impl Phase {
     }
 }
 
-/// Nothing of the current request was written.
-const UNSENT: u8 = 0;
-/// A write is being made this moment.
-const WRITING: u8 = 1;
-/// Some of it was written.
-const SENT: u8 = 2;
-/// Nothing was written, and nothing will be.
-const CANCELLED: u8 = 3;
-/// Nothing was written, and the first write must look at the socket before.
-const UNPROBED: u8 = 4;
-
-/// A connection that lay idle for so long is looked at before it is written to.
-const PROBE_AFTER: u64 = 10_000_000;
-
-/// What the I/O wrapper may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Claim {
-    Write,
-    /// Write if nothing has come on the idle connection: neither its end nor bytes that nobody asked for.
-    Probe,
-    /// The request was cancelled before its first byte.
-    Cancelled,
-}
+/// After 10 ms without a byte an upstream may have given a connection up; hardly any server's idle timeout is shorter.
+const RESTED: u64 = 10_000_000;
 
 /// The shared block; see the module.
 #[derive(Debug)]
 pub(crate) struct Meter {
     opened: Instant,
     limits: Limits,
-    gate: AtomicU8,
+    gate: Gate,
     phase: AtomicU8,
     /// When the current wait of the user began.
     since: AtomicU64,
@@ -120,7 +100,7 @@ impl Meter {
         Self {
             opened: Instant::now(),
             limits,
-            gate: AtomicU8::new(SENT),
+            gate: Gate::new(),
             phase: AtomicU8::new(Phase::Idle as u8),
             since: AtomicU64::new(0),
             moved: AtomicBool::new(false),
@@ -157,14 +137,13 @@ impl Meter {
     // ---- the user's side
 
     /// A request is about to be handed over; the wait for its response begins.
-    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>, is_reused: bool) {
-        let since = self.at(now);
-        let rested = since.saturating_sub(self.last_moved.load(Ordering::Relaxed));
-        let gate = if is_reused && rested >= PROBE_AFTER { UNPROBED } else { UNSENT };
-        self.gate.store(gate, Ordering::Release);
+    ///
+    /// `probe`: the first write looks at the socket before, as the connection lay idle.
+    pub(crate) fn begin(&self, now: Instant, deadline: Option<Instant>, probe: bool) {
+        self.gate.close(probe);
         self.closed_by.store(0, Ordering::Relaxed);
         self.blocked.store(NEVER, Ordering::Relaxed);
-        self.since.store(since, Ordering::Relaxed);
+        self.since.store(self.at(now), Ordering::Relaxed);
         self.deadline.store(deadline.map_or(NEVER, |deadline| self.at(deadline)), Ordering::Relaxed);
         self.enter(Phase::Awaited);
     }
@@ -201,29 +180,18 @@ impl Meter {
         self.at(now) >= self.idle_limit()
     }
 
+    /// Whether nothing has moved for a while.
+    pub(crate) fn has_rested(&self, now: Instant) -> bool {
+        self.at(now).saturating_sub(self.last_moved.load(Ordering::Relaxed)) >= RESTED
+    }
+
     /// Whether the upstream is not taking what is still to be written.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.load(Ordering::SeqCst) != NEVER
     }
 
-    /// Forbids any further first write, and says whether anything was sent.
-    pub(crate) fn cancel(&self) -> Sent {
-        let cancelled = self.gate.fetch_update(Ordering::AcqRel, Ordering::Acquire, |gate| match gate {
-            UNSENT | UNPROBED => Some(CANCELLED),
-            _ => None,
-        });
-        match cancelled {
-            Ok(_) | Err(CANCELLED) => Sent::No,
-            Err(_) => Sent::Unknown,
-        }
-    }
-
-    /// Whether anything has been sent so far.
-    pub(crate) fn sent(&self) -> Sent {
-        match self.gate.load(Ordering::Acquire) {
-            UNSENT | UNPROBED | CANCELLED => Sent::No,
-            _ => Sent::Unknown,
-        }
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
     }
 
     /// Which limit closed the connection.
@@ -234,30 +202,8 @@ impl Meter {
 
     // ---- the socket's side
 
-    /// Before a write. What was claimed must be followed by one of the three `on_` below.
-    pub(crate) fn claim(&self) -> Claim {
-        let gate = self.gate.load(Ordering::Acquire);
-        let claim = match gate {
-            SENT | WRITING => return Claim::Write,
-            CANCELLED => return Claim::Cancelled,
-            UNPROBED => Claim::Probe,
-            _ => Claim::Write,
-        };
-        match self.gate.compare_exchange(gate, WRITING, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => claim,
-            Err(_) => Claim::Cancelled,
-        }
-    }
-
-    /// The probe found that the connection is not to be used: nothing was written, and nothing will be.
-    pub(crate) fn on_dead(&self) {
-        self.gate.store(CANCELLED, Ordering::Release);
-    }
-
     pub(crate) fn on_written(&self) {
-        if self.gate.load(Ordering::Relaxed) == WRITING {
-            self.gate.store(SENT, Ordering::Release);
-        }
+        self.gate.on_written();
         if self.blocked.load(Ordering::Relaxed) != NEVER {
             self.blocked.store(NEVER, Ordering::SeqCst);
         }
@@ -266,9 +212,7 @@ impl Meter {
 
     /// A write that moved nothing; `pending` if the socket was full.
     pub(crate) fn on_not_written(&self, pending: bool) {
-        if self.gate.load(Ordering::Relaxed) == WRITING {
-            self.gate.store(UNSENT, Ordering::Release);
-        }
+        self.gate.on_not_written();
         if pending && self.blocked.load(Ordering::Relaxed) == NEVER {
             self.blocked.store(self.now(), Ordering::SeqCst);
         }
@@ -387,7 +331,6 @@ mod tests {
         let meter = begun(10_000);
         meter.blocked.store(60, Ordering::Relaxed);
         assert_eq!(meter.limit(), limit(260, Fault::WriteTimeout));
-        assert_eq!(meter.claim(), Claim::Write);
         meter.on_written();
         assert!(!meter.is_blocked());
     }
@@ -435,36 +378,11 @@ mod tests {
         assert_eq!(meter.closed_by(), None);
     }
 
-    /// Whoever comes first wins, and stays the winner.
     #[test]
-    fn the_gate_lets_either_the_first_byte_or_the_cancellation_through() {
+    fn a_connection_has_rested_if_no_byte_has_moved_for_a_while() {
         let meter = begun(150);
-        assert_eq!((meter.sent(), meter.cancel()), (Sent::No, Sent::No));
-        assert_eq!((meter.claim(), meter.sent(), meter.cancel()), (Claim::Cancelled, Sent::No, Sent::No));
-
-        let meter = begun(150);
-        assert_eq!(meter.claim(), Claim::Write);
-        assert_eq!(meter.cancel(), Sent::Unknown, "a write is under way");
-        meter.on_not_written(true);
-        assert_eq!(meter.cancel(), Sent::No, "it moved nothing");
-
-        let meter = begun(150);
-        assert_eq!(meter.claim(), Claim::Write);
-        meter.on_written();
-        assert_eq!((meter.claim(), meter.sent(), meter.cancel()), (Claim::Write, Sent::Unknown, Sent::Unknown));
-    }
-
-    #[test]
-    fn only_a_connection_that_lay_idle_is_probed() {
-        let meter = Meter::new(LIMITS);
-        let later = at(&meter, PROBE_AFTER);
-        meter.begin(later, None, false);
-        assert_eq!(meter.claim(), Claim::Write);
-        meter.begin(at(&meter, PROBE_AFTER - 1), None, true);
-        assert_eq!(meter.claim(), Claim::Write);
-        meter.begin(later, None, true);
-        assert_eq!((meter.sent(), meter.claim()), (Sent::No, Claim::Probe));
-        meter.on_dead();
-        assert_eq!((meter.claim(), meter.cancel()), (Claim::Cancelled, Sent::No));
+        meter.last_moved.store(40, Ordering::Relaxed);
+        assert!(!meter.has_rested(at(&meter, RESTED + 39)));
+        assert!(meter.has_rested(at(&meter, RESTED + 40)));
     }
 }

@@ -17,6 +17,7 @@ mod body;
 mod connection;
 mod driver;
 mod faults;
+pub(crate) mod gate;
 pub(crate) mod meter;
 mod stock;
 mod target;

@@ -33,17 +33,22 @@ impl Target {
             None => Uri::from_static("/"),
         };
         parts.version = Version::HTTP_11;
-        if let Some(host) = &self.host
-            && !parts.headers.contains_key(HOST)
-        {
+        // One pass over the few names costs less than a look-up for each.
+        let (mut has_host, mut has_framing) = (false, false);
+        for name in parts.headers.keys() {
+            has_host |= *name == HOST;
+            has_framing |= *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING;
+        }
+        if has_framing {
+            parts.headers.remove(CONTENT_LENGTH);
+            parts.headers.remove(TRANSFER_ENCODING);
+        }
+        if let Some(host) = self.host.as_ref().filter(|_| !has_host) {
             parts.headers.insert(HOST, host.clone());
         }
-        parts.headers.remove(TRANSFER_ENCODING);
         if body.is_empty() && has_content(&parts.method) {
             // RFC 9110 section 8.6: a method that gives content a meaning says that there is none.
             parts.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
-        } else {
-            parts.headers.remove(CONTENT_LENGTH);
         }
         Request::from_parts(parts, Full::new(body))
     }

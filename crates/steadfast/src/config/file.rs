@@ -1,0 +1,225 @@
+//! One configuration file: from its root table down to the keys of each upstream. Every mistake is noted and reading
+//! goes on, so that all are reported at once.
+
+use std::borrow::Cow;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::document::{Document, Entry, entries, item};
+use super::draft::{self, Draft, check_name, join};
+use super::keys::{self, KEYS};
+use super::kind::Wrong;
+use super::nearest::nearest;
+use super::problem::{Origin, Place, Problem, Problems, part};
+
+/// The one key of the root table.
+pub(super) const UPSTREAMS: &str = "upstreams";
+/// The most upstreams of one configuration.
+pub(super) const MOST_UPSTREAMS: usize = 1_000;
+/// How deep an `[upstreams]` that stands elsewhere is looked for.
+const DEPTH: usize = 4;
+
+/// One upstream's table.
+pub(super) struct Section {
+    pub(super) name: String,
+    /// Where its name stands.
+    pub(super) origin: Origin,
+    pub(super) draft: Draft,
+    /// By the key's index: it was set, to something that is refused.
+    pub(super) refused: Vec<bool>,
+}
+
+impl Section {
+    pub(super) fn new(name: String, origin: Origin) -> Self {
+        Self { name, origin, draft: Draft::new(), refused: vec![false; KEYS.len()] }
+    }
+}
+
+/// What a file says.
+#[derive(Default)]
+pub(super) struct Contents {
+    pub(super) sections: Vec<Section>,
+    pub(super) problems: Vec<Problem>,
+    /// Whether its upstreams could be read at all.
+    pub(super) readable: bool,
+    /// Why it defines no upstream, where that is not a mistake by itself: the environment may define them all.
+    pub(super) nothing: Option<Problem>,
+}
+
+/// Reads the upstreams below the table `root` (empty: the top level) of a file.
+pub(super) fn read(file: &str, text: &str, root: &[String]) -> Contents {
+    let document = Document::parse(file, text);
+    let mut contents = Contents { problems: document.syntax_problems(), ..Contents::default() };
+    if document.is_readable() {
+        contents.readable = true;
+        let path = root.iter().fold(String::new(), |path, name| join(&path, name));
+        Reader { document: &document, contents: &mut contents }.root(root, &path);
+    }
+    contents
+}
+
+struct Reader<'a, 't> {
+    document: &'a Document<'t>,
+    contents: &'a mut Contents,
+}
+
+impl Reader<'_, '_> {
+    fn wrong(&mut self, at: usize, path: &str, wrong: Wrong) {
+        self.contents.problems.push(self.document.problem(at, path, wrong));
+    }
+
+    fn nothing(&mut self, message: String) {
+        self.contents.nothing = Some(Problem::new(Place::File(self.document.file.to_owned()), "", message));
+    }
+
+    /// Goes down to the root table.
+    fn root(&mut self, root: &[String], path: &str) {
+        let mut table = &self.document.root;
+        let mut above = String::new();
+        for name in root {
+            let here = join(&above, name);
+            match table.get(name.as_str()) {
+                Some(value) => match value.get_ref() {
+                    DeValue::Table(next) => table = next,
+                    _ => {
+                        let found = item(value).value.describe(true);
+                        return self.wrong(value.span().start, &here, Wrong::mismatch("a table", found));
+                    }
+                },
+                None => {
+                    let near = nearest(name, table.keys().map(|key| key.get_ref().as_ref()));
+                    let hint = near.map(|near| format!("; did you mean [{}]?", join(&above, near))).unwrap_or_default();
+                    return self.nothing(format!("no table [{path}] in this file{hint}"));
+                }
+            }
+            above = here;
+        }
+        self.root_table(table, path);
+    }
+
+    fn root_table(&mut self, table: &DeTable<'_>, path: &str) {
+        if path.is_empty()
+            && !table.contains_key(UPSTREAMS)
+            && let Some((place, at)) = upstreams_elsewhere(table, "", DEPTH)
+        {
+            let message = format!("no [{UPSTREAMS}] at the top level; to read these, name their table: `{place}`");
+            return self.wrong(at, &join(&place, UPSTREAMS), Wrong::says(message));
+        }
+        for (key, value) in entries(table) {
+            if key.get_ref() == UPSTREAMS {
+                self.upstreams(key, value, path);
+            } else {
+                self.unknown_at_root(key, path);
+            }
+        }
+        if self.contents.sections.is_empty() && self.contents.problems.is_empty() {
+            let table = join(path, UPSTREAMS);
+            let what = if self.document.root.is_empty() { "the file is empty" } else { "no upstreams in this file" };
+            self.nothing(format!("{what}: expected [{table}.<name>] with a base_url"));
+        }
+    }
+
+    fn unknown_at_root(&mut self, key: &Spanned<Cow<'_, str>>, path: &str) {
+        let name = key.get_ref().as_ref();
+        let near = nearest(name, std::iter::once(UPSTREAMS));
+        let message = match near {
+            Some(near) => format!("unknown key; did you mean `{near}`?"),
+            None if keys::find(name).is_some() => misplaced(name, path),
+            None => format!("unknown key; only `{UPSTREAMS}` is known here"),
+        };
+        let problem = self.document.problem(key.span().start, &join(path, name), Wrong::says(message));
+        self.contents.problems.push(Problem { nearest: near.map(str::to_owned), ..problem });
+    }
+
+    fn upstreams(&mut self, key: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>, path: &str) {
+        let here = join(path, UPSTREAMS);
+        let DeValue::Table(table) = value.get_ref() else {
+            let found = item(value).value.describe(true);
+            let expected = format!("a table of upstreams, [{here}.<name>]");
+            return self.wrong(key.span().start, &here, Wrong::mismatch(expected, found));
+        };
+        if table.len() > MOST_UPSTREAMS {
+            let wrong = Wrong::mismatch(format!("at most {MOST_UPSTREAMS} upstreams"), table.len().to_string());
+            return self.wrong(key.span().start, &here, wrong);
+        }
+        for entry in entries(table) {
+            self.upstream(entry, &here, path);
+        }
+    }
+
+    fn upstream(&mut self, (key, value): Entry<'_, '_>, above: &str, root: &str) {
+        let (name, at) = (key.get_ref().as_ref(), key.span().start);
+        let path = join(above, name);
+        let DeValue::Table(table) = value.get_ref() else {
+            if keys::find(name).is_some() {
+                return self.wrong(at, &path, Wrong::says(format!("unknown upstream; {}", misplaced(name, root))));
+            }
+            let found = item(value).value.describe(true);
+            return self.wrong(at, &path, Wrong::mismatch(format!("a table, [{path}]"), found));
+        };
+        let mut section = Section::new(name.to_owned(), self.document.origin(at));
+        if let Err(wrong) = check_name(name) {
+            self.wrong(at, &path, wrong);
+            // Of a table that is no upstream, nothing is missing.
+            section.refused.fill(true);
+        }
+        for (key, value) in entries(table) {
+            self.key(key, value, &path, &mut section);
+        }
+        self.contents.sections.push(section);
+    }
+
+    fn key(&mut self, key: &Spanned<Cow<'_, str>>, value: &Spanned<DeValue<'_>>, above: &str, section: &mut Section) {
+        let name = key.get_ref().as_ref();
+        let path = join(above, name);
+        let Some(index) = keys::find(name) else {
+            let place = Place::At(self.document.origin(key.span().start));
+            if self.contents.problems.len() >= Problems::MOST {
+                // It will only be counted, and looking for the nearest name takes the most time of all.
+                return self.contents.problems.push(Problem::new(place, path, ""));
+            }
+            let problem = unknown_key(place, path, name);
+            // What is only misspelt is not missing as well.
+            if let Some(meant) = problem.nearest().and_then(keys::find) {
+                section.refused[meant] = true;
+            }
+            return self.contents.problems.push(problem);
+        };
+        let item = item(value);
+        match KEYS[index].kind.read(&item) {
+            Ok(datum) => section.draft.set(index, datum, self.document.origin(item.at)),
+            Err(wrongs) => {
+                section.refused[index] = true;
+                let origin = |at: Option<usize>| self.document.origin(at.unwrap_or(item.at));
+                self.contents.problems.extend(draft::problems(wrongs, &path, origin));
+            }
+        }
+    }
+}
+
+/// The problem of a key that no upstream has, with the key that was probably meant.
+pub(super) fn unknown_key(place: Place, path: String, name: &str) -> Problem {
+    let near = nearest(name, KEYS.iter().map(|key| key.name));
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Problem { nearest: near.map(str::to_owned), ..Problem::new(place, path, format!("unknown key{hint}")) }
+}
+
+fn misplaced(name: &str, root: &str) -> String {
+    format!("`{}` is a key of an upstream and belongs in [{}.<name>]", part(name), join(root, UPSTREAMS))
+}
+
+/// The first table below `table` that has a table `upstreams`, and where that stands.
+fn upstreams_elsewhere(table: &DeTable<'_>, path: &str, depth: usize) -> Option<(String, usize)> {
+    entries(table).into_iter().find_map(|(key, value)| {
+        let DeValue::Table(below) = value.get_ref() else {
+            return None;
+        };
+        let here = join(path, key.get_ref());
+        match below.get_key_value(UPSTREAMS) {
+            Some((upstreams, value)) if value.get_ref().is_table() => Some((here, upstreams.span().start)),
+            _ if depth > 1 => upstreams_elsewhere(below, &here, depth - 1),
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,57 @@
+//! The reference page is the table of keys.
+
+use std::fs;
+use std::path::Path;
+
+use steadfast::config::{KEYS, Loader, reference};
+
+use crate::load;
+
+const BEGIN: &str = "<!-- keys: made from the table of keys; `UPDATE_DOCS=1 cargo test -p steadfast` writes it -->\n";
+const END: &str = "<!-- end of keys -->\n";
+
+#[test]
+fn the_page_is_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (head, rest) = page.split_once(BEGIN).expect("the page has the begin mark");
+    let (table, tail) = rest.split_once(END).expect("the page has the end mark");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, format!("{head}{BEGIN}{}{END}{tail}", reference())).unwrap();
+    } else {
+        assert_eq!(table, reference(), "the page is out of date: run with UPDATE_DOCS=1");
+    }
+}
+
+#[test]
+fn every_key_has_a_row_without_holes() {
+    let page = reference();
+    let rows: Vec<&str> = page.lines().skip(2).collect();
+    assert_eq!(rows.len(), KEYS.len());
+    for (row, key) in rows.iter().zip(KEYS) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        assert_eq!(cells.len(), 5, "{row}");
+        assert!(cells.iter().all(|cell| !cell.is_empty()), "{row}");
+        assert_eq!(cells[0], format!("`{}`", key.name));
+    }
+}
+
+/// The text of the page's first block of `kind`.
+fn block(kind: &str) -> String {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md")).unwrap();
+    let (_, rest) = page.split_once(&format!("```{kind}\n")).unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+#[test]
+fn the_pages_example_loads() {
+    assert_eq!(load(&block("toml")).unwrap().upstreams().count(), 2);
+}
+
+#[test]
+fn the_pages_mistakes_are_said_in_these_words() {
+    let file = "[upstreams.billing]\nbase_url = \"http://billing:8010\"\n\nretrys = 1\nread_timeout = 0\n";
+    let variable = ("STEADFAST_UPSTREAMS__BILLING__GZIP", "yes");
+    let said = Loader::new().text("app.toml", file).env([variable]).load().unwrap_err().to_string();
+    assert_eq!(said + "\n", block("text"));
+}
