@@ -59,7 +59,9 @@ pub enum Event {
 /// Where events go: to the log, and to whoever listens. Called on the calling task, outside of every lock: a hook may
 /// read snapshots, and should return soon.
 #[derive(Clone, Default)]
-pub(crate) struct EventHook(Option<Arc<dyn Fn(&Event) + Send + Sync>>);
+pub(crate) struct EventHook(Option<Arc<Hook>>);
+
+type Hook = dyn Fn(&Event) + Send + Sync;
 
 impl EventHook {
     pub(crate) fn new(hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {

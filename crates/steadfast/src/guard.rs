@@ -46,7 +46,7 @@ pub enum GuardError<E> {
         /// The error.
         error: E,
         /// Every attempt and wait.
-        report: Report,
+        report: Box<Report>,
     },
     /// A limit ended the call: deadline, open breaker, full bulkhead, rate limit.
     Limit {
@@ -168,7 +168,7 @@ impl Guard {
         match (finished.kind, last) {
             // 11.3: an open breaker is never an operation's error, even where it opened on this very call.
             (ErrorKind::Unreachable, Some(error)) if ended != Ended::CircuitOpen => {
-                Err(GuardError::Operation { error, report: finished.report })
+                Err(GuardError::Operation { error, report: Box::new(finished.report) })
             }
             (kind, last) => {
                 let kind = if ended == Ended::CircuitOpen { ErrorKind::CircuitOpen } else { kind };

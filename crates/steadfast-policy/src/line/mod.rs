@@ -1,4 +1,4 @@
-//! When an attempt may start: one line for the bulkhead's slot and the rate limit's place, one line for both.
+//! When an attempt may start: the bulkhead's slot and the rate limit's place, one line for both.
 //!
 //! An attempt needs a **slot** (so many may be in flight) and, where a rate limit is set, a **place** of its key (so many
 //! may start in a window). Two queues one after the other would waste one while waiting for the other: a waiter that
@@ -26,14 +26,37 @@
 //! # Who has to call when
 //!
 //! The line has no timer. [`Entry::Queued`] says when the waiter is to ask again at the latest; after every call
-//! [`Line::next_wake`] names those who should ask now, because they were granted or their time has moved forward. Of each
-//! key only the waiter next to get a place is told that; the ones behind it hear when their turn comes, so one that leaves
-//! a line of a thousand wakes one, not a thousand.
+//! [`Line::next_wake`] names those who should ask now, because they were granted or their time has moved forward. Where
+//! many move up, only the one next to get a place is told; those behind it hear when their turn comes, so a leaver wakes
+//! one, not a thousand. If all ask when they are told, each is granted at the first possible instant. One that waits and is
+//! never polled again can make those behind it as late as they were told before, but no later.
+//!
+//! Limits of a wait are judged when the waiter asks, and after what can be granted has been: what is there when it asks
+//! it gets, up to its deadline.
 //!
 //! # Costs
 //!
 //! Admission without waiting is O(1), and allocates nothing once slots and windows have grown; waiting is logarithmic in
 //! the number of waiters, or linear in that of slots. Memory is bounded by waiters, slots, and `max_keys` windows.
+//!
+//! # Example
+//!
+//! ```
+//! use steadfast_policy::Time;
+//! use steadfast_policy::line::{Entry, Line, LineConfig};
+//!
+//! let mut line = Line::new(LineConfig { slots: 1, ..LineConfig::default() });
+//! let deadline = Time::from_secs(30);
+//! let Entry::Admitted(slot) = line.enter(Time::ZERO, "", deadline) else { unreachable!("it is empty") };
+//!
+//! let Entry::Queued(ticket, ask_at) = line.enter(Time::ZERO, "", deadline) else { unreachable!("it is full") };
+//! assert_eq!(ask_at, Time::from_millis(500));
+//!
+//! // The slot is handed over at once; the waiter is named, and comes for it.
+//! line.release(Time::from_millis(20), slot);
+//! assert_eq!(line.next_wake(), Some(ticket));
+//! assert!(matches!(line.poll(Time::from_millis(21), ticket), Entry::Admitted(_)));
+//! ```
 
 mod config;
 mod keys;
@@ -191,7 +214,7 @@ impl Line {
             Stage::Slot { limit: now + self.slot_wait }
         } else {
             let limit = self.rate.wait.map_or(Time::MAX, |wait| now + wait);
-            let estimate = key.places.estimate(now, rank, &self.rate);
+            let estimate = key.places.estimate(now, rank, &self.rate).at;
             if estimate > limit || estimate >= deadline {
                 return Entry::Refused(rate_limited(now, estimate));
             }
@@ -202,6 +225,7 @@ impl Line {
         key.queue.push_back(ticket);
         key.eligible += usize::from(has_place);
         self.schedule(index);
+        // One more behind them brings nobody forward.
         self.changed.clear();
         self.still_queued(ticket)
     }

@@ -78,10 +78,18 @@ impl Places {
     }
 
     /// When a waiter with `rank` others before it gets a place if each of them starts as soon as it has its own.
-    pub(super) fn estimate(&self, now: Time, rank: usize, rate: &Rate) -> Time {
+    pub(super) fn estimate(&self, now: Time, rank: usize, rate: &Rate) -> Estimate {
         // Whoever is a whole ring behind another starts one window after it.
         let rounds = u32::try_from(rank / rate.places).unwrap_or(u32::MAX);
         let first = self.opens(rank % rate.places, rate).unwrap_or(Time::ZERO);
-        first.max(now) + rate.window.saturating_mul(rounds)
+        Estimate { at: first.max(now) + rate.window.saturating_mul(rounds), moves: first <= now }
     }
+}
+
+/// When a waiter gets its place if those before it start as soon as they can.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimate {
+    pub(super) at: Time,
+    /// One of those before it could start now and does not, so the estimate moves away as time passes.
+    pub(super) moves: bool,
 }

@@ -7,8 +7,11 @@
 //! - of each key, the calendar has the time at which the next one gets its place by itself, if that can be known;
 //! - the first waiter for a slot, and the first for a place in each key, will ask in time or are listed as woken.
 
+use std::time::Duration;
+
+use super::places::Estimate;
 use super::slots::{Slot, Start};
-use super::waiters::Stage;
+use super::waiters::{Stage, Waiter};
 use super::{Entry, HANDOVER, Line, Refusal, Ticket, rate_limited};
 use crate::Time;
 
@@ -176,7 +179,7 @@ impl Line {
         match waiter.stage {
             _ if now >= waiter.deadline => Some(Refusal::Deadline),
             Stage::Place { limit } => {
-                let estimate = self.estimate(waiter.key, ticket);
+                let estimate = self.estimate(waiter.key, ticket).at;
                 let is_too_late = estimate > limit || estimate >= waiter.deadline;
                 is_too_late.then(|| rate_limited(now, estimate))
             }
@@ -201,11 +204,23 @@ impl Line {
     fn must_ask_at(&self, ticket: u64) -> Time {
         let Some(waiter) = self.waiters.all.get(&ticket) else { return self.now };
         let own = match waiter.stage {
-            Stage::Place { limit } => limit.min(self.estimate(waiter.key, ticket)),
+            Stage::Place { limit } => self.place_asks_at(waiter, limit, ticket),
             Stage::Slot { limit } => limit.min(self.lapse_before(ticket)),
             Stage::Granted { .. } | Stage::Out => self.now,
         };
         own.min(waiter.deadline).min(self.slots.soonest_bound())
+    }
+
+    /// When a waiter for a place must ask again: when it has its place, as far as can be told. While the one whose place
+    /// it is to have is kept waiting by the slots, its own moves away as time passes; then it must ask when the estimate
+    /// passes its limits, and is woken before if the other starts.
+    fn place_asks_at(&self, waiter: &Waiter, limit: Time, ticket: u64) -> Time {
+        let estimate = self.estimate(waiter.key, ticket);
+        if !estimate.moves {
+            return estimate.at;
+        }
+        let first_beyond = estimate.at.until(limit).saturating_add(Duration::from_nanos(1));
+        self.now + first_beyond.min(estimate.at.until(waiter.deadline))
     }
 
     /// The earliest that a grant can lapse which the waiter before this one may yet get. Asking then, this one is in time
@@ -219,7 +234,7 @@ impl Line {
         })
     }
 
-    fn estimate(&self, key: u32, ticket: u64) -> Time {
+    fn estimate(&self, key: u32, ticket: u64) -> Estimate {
         let key = &self.keys[key];
         let rank = key.queue.binary_search(&ticket).unwrap_or(0);
         key.places.estimate(self.now, rank, &self.rate)

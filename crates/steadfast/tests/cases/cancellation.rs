@@ -21,6 +21,8 @@ use steadfast::{ClientBuilder, Event, ServiceClient};
 
 use crate::harness::{ms, secs};
 
+type Configure = fn(ClientBuilder) -> ClientBuilder;
+
 /// What happened, and when.
 #[derive(Clone, Copy, Debug)]
 enum Noted {
@@ -36,7 +38,7 @@ struct Run {
 }
 
 impl Run {
-    fn new(steps: &[Step], configure: fn(ClientBuilder) -> ClientBuilder) -> Self {
+    fn new(steps: &[Step], configure: Configure) -> Self {
         let clock = VirtualClock::new();
         let upstream = Script::new(clock.clone(), steps.to_vec());
         let noted = Arc::new(Mutex::new(Vec::new()));
@@ -142,9 +144,9 @@ fn meaning(outcome: Outcome) -> (Option<Verdict>, Answer, Cause) {
 }
 
 /// The scripts of the acceptance cases in which something is waited for.
-fn scripts() -> Vec<(&'static str, Vec<Step>, fn(ClientBuilder) -> ClientBuilder)> {
+fn scripts() -> Vec<(&'static str, Vec<Step>, Configure)> {
     let slow = |status| Step::status(status).after(ms(20));
-    let same: fn(ClientBuilder) -> ClientBuilder = |client| client;
+    let same: Configure = |client| client;
     vec![
         ("C1", vec![slow(503), slow(200)], same),
         ("C3", vec![slow(503)], same),
@@ -183,7 +185,7 @@ fn c1_6_a_call_that_is_dropped_at_any_poll_leaves_what_the_contract_says() {
 /// A call in the line behind a slow one is dropped after each poll; the one behind it still gets its turn.
 #[test]
 fn c6_3_a_waiter_that_is_dropped_at_any_poll_never_was() {
-    let limits: [(&str, fn(ClientBuilder) -> ClientBuilder); 3] = [
+    let limits: [(&str, Configure); 3] = [
         ("slots", |client| client.max_concurrent(1).bulkhead_wait(secs(9))),
         ("places", |client| client.rate_limit(1)),
         ("both", |client| client.rate_limit(1).max_concurrent(1).bulkhead_wait(secs(9))),

@@ -1,6 +1,10 @@
 //! What goes out, what comes back, and that the connection is used again.
 
-use http::{Method, StatusCode};
+use std::sync::Arc;
+
+use http::{Method, Response, StatusCode};
+use steadfast::transport::{Exchange, ExchangeFuture, Outgoing, Progress, ResponseBody, Transport};
+use steadfast_http::Sent;
 
 use crate::server::*;
 
@@ -110,4 +114,56 @@ async fn dropping_the_last_clone_closes_what_is_idle() {
     assert_eq!(server.still_open(), 1);
     drop(pool);
     server.closed(0).await;
+}
+
+/// Another client behind the same trait.
+struct Custom;
+
+impl Exchange for Custom {
+    fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a> {
+        Box::pin(async move {
+            progress.hand_over();
+            let body = outgoing.request.uri().to_string();
+            Ok(Response::new(ResponseBody::boxed(ResponseBody::full(body))))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_transport_of_ones_own_takes_the_pools_place() {
+    let mut progress = Progress::default();
+    let custom = Transport::Custom(Arc::new(Custom));
+    let response = custom.exchange(get("/x"), &mut progress).await.unwrap();
+    assert_eq!(response.into_body().collect(MAX).await.unwrap(), "http://upstream.test/x");
+    assert_eq!((progress.sent(), custom.snapshot()), (Sent::Unknown, None));
+
+    let server = Server::start(|_| echo(2)).await;
+    let pool = server.pool();
+    let boxed: Arc<dyn Exchange> = Arc::new(pool.clone());
+    for transport in [Transport::Pool(pool.clone()), Transport::Custom(boxed)] {
+        let mut progress = Progress::default();
+        let response = transport.exchange(get("/"), &mut progress).await.unwrap();
+        assert_eq!(progress.sent(), Sent::Unknown);
+        response.into_body().collect(MAX).await.unwrap();
+    }
+    assert_eq!((server.connections(), pool.snapshot().idle), (1, 1));
+}
+
+/// A130, A132. 8.6
+#[tokio::test]
+async fn c8_6_no_secret_is_shown() {
+    let mut outgoing = get("/bot123:S3CR3T/x?key=S3CR3T");
+    outgoing.request.headers_mut().insert("authorization", "Bearer S3CR3T".parse().unwrap());
+    *outgoing.request.body_mut() = "S3CR3T".into();
+    let mut shown = format!("{outgoing:?}");
+    let server = Server::start(|_| vec![Step::Read, write("HTTP/1.1 nonsense S3CR3T\r\n\r\n")]).await;
+    let pool = server.pool();
+    let error = head(&pool, outgoing).await.unwrap_err();
+    shown += &format!("{error} {error:?} {pool:?}");
+    let mut source = std::error::Error::source(&error);
+    while let Some(error) = source {
+        shown += &format!("{error} {error:?}");
+        source = error.source();
+    }
+    assert!(!shown.contains("S3CR3T") && !shown.contains("127.0.0.1"), "{shown}");
 }

@@ -7,10 +7,13 @@
 //! - The connection used last is taken first. It goes back only after the body was read to its end; a body or an
 //!   exchange that is dropped before cuts its connection off.
 //! - A connection is driven by a task of its own, which also keeps its limits (see [`driver`]).
-//! - A request that met a dead connection, before a byte of it was written, goes once to a fresh one.
+//! - A request that met a dead connection, before a byte of it was written, goes once to a fresh one. A connection
+//!   that lay idle for 10 ms or more is looked at before it is written to, and the request is copied, so that this holds
+//!   even where hyper has begun with it. On one that was in use a moment ago it holds unless the connection dies
+//!   between hyper's last look and its first write; the error then says that nothing was sent.
 //!
-//! Limits: HTTP/1.1 only. A connection is driven by the runtime in which it was opened; should that stop, so does the
-//! connection, and the next request opens another.
+//! Limits: HTTP/1.1 only. A connection is driven by the runtime in which it was opened: if that ends, the connection is
+//! closed and the next request opens another; if nobody runs it meanwhile, a request on it waits for its deadline.
 
 mod attempt;
 mod body;

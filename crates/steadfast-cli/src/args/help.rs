@@ -1,0 +1,75 @@
+//! The part of `--help` that teaches: examples to copy, and what the results mean.
+
+use crate::exit;
+
+/// After the list of subcommands.
+pub(crate) const TOP: &str = r#"Start here:
+  steadfast demo                                      watch it work, about 20 s
+  steadfast call --url http://127.0.0.1:8080 GET /    one call, no configuration
+  steadfast check steadfast.toml                      what is wrong, or what applies
+  steadfast call billing GET /invoices/7              a call to [upstreams.billing]
+
+A configuration names each upstream once:
+  [upstreams.billing]
+  base_url = "https://billing.internal/api"
+  total_timeout = "5s""#;
+
+/// The two forms of a call.
+pub(crate) const CALL_USAGE: &str = "\
+steadfast call [OPTIONS] <UPSTREAM> <METHOD> <PATH>
+       steadfast call [OPTIONS] --url <URL> [UPSTREAM] <METHOD> <PATH>";
+
+/// After the options of `call`.
+pub(crate) fn call() -> String {
+    format!("{CALL}\n\n{}", exit::HELP)
+}
+
+const CALL: &str = r#"Examples:
+  One call, without a configuration:
+    steadfast call --url http://127.0.0.1:8080/api GET '/items?page=2'
+  The same with other settings, any key of a configuration:
+    steadfast call --url http://127.0.0.1:8080 --set retries=0 --set read_timeout=250ms GET /
+  A POST that may be repeated, because the upstream knows its key:
+    steadfast call billing POST /invoices -d @invoice.json --json-body --idempotency-key 7f3a
+  A hundred calls, ten at a time, through one client: one breaker, one budget, one bulkhead:
+    steadfast call billing GET /health --repeat 100 --concurrency 10 --output json
+  Twenty calls a second until the hundredth:
+    steadfast call billing GET /health --repeat 100 --rate 20
+
+With --output json each call is one line, in order of completion: its status or error, each attempt
+(outcome, and whether anything was sent), each wait and why, and why it ended. Then one summary.
+In the summary `requests` are all attempts, those that could not connect among them."#;
+
+/// After the options of `check`.
+pub(crate) const CHECK: &str = r#"Examples:
+  steadfast check steadfast.toml
+  steadfast check app.toml --table plugin.http
+  STEADFAST_UPSTREAMS__BILLING__BASE_URL=http://127.0.0.1:8010 steadfast check steadfast.toml
+
+The environment of this process is read as a service would read it: for base_url it wins over the
+file, for every other key it fills in what the file leaves out. Secrets are masked.
+
+Exit status: 0 a usable configuration, 78 one with problems. Warnings change nothing; they go to
+standard error, and with --output json into the object as well."#;
+
+/// After the options of `demo`.
+pub(crate) const DEMO: &str = r#"Five upstreams on loopback, each twice: one instance is called through Steadfast, the other gets the
+same calls from a client with three blind retries.
+  healthy   always answers
+  flaky     every fifth request: a 503, or the connection is reset
+  slow      every tenth answer comes long after the read timeout
+  down      answers 503 for a third of the time, then is back
+  limited   every fifth second it takes few requests, the rest get 429 with Retry-After: 1
+
+Examples:
+  steadfast demo
+  steadfast demo --duration 60s --rate 50
+  steadfast demo --output json | jq -c 'select(.event == "upstream")'
+
+It ends by itself; Ctrl-C ends it sooner, with the summary so far (exit status 130)."#;
+
+/// After the options of `completions`.
+pub(crate) const COMPLETIONS: &str = r#"Examples:
+  steadfast completions bash > ~/.local/share/bash-completion/completions/steadfast
+  steadfast completions zsh > ~/.zfunc/_steadfast
+  steadfast completions fish > ~/.config/fish/completions/steadfast.fish"#;

@@ -1,0 +1,156 @@
+//! The arguments exactly as typed: names, help, and types, nothing derived.
+//!
+//! What can hold a secret (headers, bodies, URLs, settings) stays text here and is read by the plan, because the
+//! parser would quote a value that it refuses.
+
+mod help;
+pub(crate) mod values;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Calls other services through Steadfast's deadline, retries, circuit breaker, bulkhead and rate limit.
+#[derive(Debug, Parser)]
+#[command(name = "steadfast", version, after_help = help::TOP, arg_required_else_help = true)]
+#[command(max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Call an upstream, once or many times, and show what happened to each attempt
+    #[command(after_help = help::call(), override_usage = help::CALL_USAGE)]
+    Call(Box<CallArgs>),
+    /// Check a configuration: every problem, or the effective settings and where each came from
+    #[command(after_help = help::CHECK)]
+    Check(CheckArgs),
+    /// Watch the protection work on five embedded upstreams, beside a client with blind retries
+    #[command(after_help = help::DEMO)]
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = help::COMPLETIONS)]
+    Completions(CompletionsArgs),
+}
+
+/// How results are printed: for people, or one JSON object per line and nothing else on standard output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Arguments of `steadfast call`.
+#[derive(Debug, Args)]
+pub(crate) struct CallArgs {
+    /// The upstream's configured name; it can be left out with --url
+    #[arg(value_name = "UPSTREAM")]
+    pub(crate) first: String,
+    /// The method, such as GET
+    #[arg(value_name = "METHOD")]
+    pub(crate) second: String,
+    /// The path below the upstream's base_url, with its query if it has one
+    #[arg(value_name = "PATH")]
+    pub(crate) third: Option<String>,
+
+    /// Read the upstreams from this file [default: ./steadfast.toml if there is one]
+    #[arg(long, value_name = "FILE", help_heading = "Where to")]
+    pub(crate) config: Option<PathBuf>,
+    /// The table of the file that holds `upstreams`, such as plugin.http [default: the root]
+    #[arg(long, value_name = "PATH", help_heading = "Where to")]
+    pub(crate) table: Option<String>,
+    /// Prefix of the environment variables that fill in what the file leaves out
+    #[arg(long, value_name = "PREFIX", default_value = values::ENV_PREFIX, help_heading = "Where to")]
+    pub(crate) env_prefix: String,
+    /// Call this base URL, without any configuration
+    #[arg(long, value_name = "URL", conflicts_with_all = ["config", "table", "env_prefix"], help_heading = "Where to")]
+    pub(crate) url: Option<String>,
+    /// With --url: set one configuration key, such as breaker_failures=3 (repeatable)
+    #[arg(long, value_name = "KEY=VALUE", requires = "url", help_heading = "Where to")]
+    pub(crate) set: Vec<String>,
+
+    /// Add a header, as in 'Accept: text/plain' (repeatable)
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = "The request")]
+    pub(crate) headers: Vec<String>,
+    /// The body: text, @FILE, or @- for standard input
+    #[arg(short, long, value_name = "DATA", allow_hyphen_values = true, help_heading = "The request")]
+    pub(crate) data: Option<String>,
+    /// The body is JSON: check it, and send it as application/json
+    #[arg(long, requires = "data", help_heading = "The request")]
+    pub(crate) json_body: bool,
+    /// Send this Idempotency-Key: the request may then be repeated, whatever its method
+    #[arg(long, value_name = "KEY", help_heading = "The request")]
+    pub(crate) idempotency_key: Option<String>,
+    /// Allow or forbid repeating the request, whatever its method
+    #[arg(long, value_name = "true|false", action = ArgAction::Set, hide_possible_values = true, help_heading = "The request")]
+    pub(crate) retry: Option<bool>,
+    /// Deadline of each call; it can only shorten the upstream's total_timeout
+    #[arg(long, value_name = "DURATION", value_parser = values::duration, help_heading = "The request")]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Make this many calls; all share one client
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000_000), help_heading = "How often")]
+    pub(crate) repeat: u64,
+    /// Calls in flight at once [default: 1, with --rate 50]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How often")]
+    pub(crate) concurrency: Option<u32>,
+    /// Start at most this many calls per second, evenly spaced
+    #[arg(long, value_name = "PER_SECOND", value_parser = values::rate, help_heading = "How often")]
+    pub(crate) rate: Option<f64>,
+
+    /// How to print the results: json prints a line per call, and nothing else, on standard output
+    #[arg(long, value_enum, default_value_t, help_heading = "The result")]
+    pub(crate) output: Format,
+    /// Text output: print the last response's body as well
+    #[arg(long, help_heading = "The result")]
+    pub(crate) body: bool,
+    /// A response of 400 or above is a failure: exit with 1
+    #[arg(long, help_heading = "The result")]
+    pub(crate) fail: bool,
+}
+
+/// Arguments of `steadfast check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The configuration
+    pub(crate) file: PathBuf,
+    /// The table of the file that holds `upstreams`, such as plugin.http [default: the root]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) table: Option<String>,
+    /// Prefix of the environment variables that fill in what the file leaves out
+    #[arg(long, value_name = "PREFIX", default_value = values::ENV_PREFIX)]
+    pub(crate) env_prefix: String,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+/// Arguments of `steadfast demo`.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How long the traffic lasts, from 5s to 10m
+    #[arg(long, value_name = "DURATION", default_value = "20s", value_parser = values::demo_duration)]
+    pub(crate) duration: Duration,
+    /// Calls per second and upstream, from 5 to 100
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(5..=100))]
+    pub(crate) rate: u32,
+    /// Which failures happen: the same seed, the same pattern
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// How to print what happens
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: Format,
+}
+
+/// Arguments of `steadfast completions`.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}

@@ -1,0 +1,154 @@
+//! The one client that all calls of a run share, and the translation of what it returns.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use steadfast::report::{AttemptRecord, WaitRecord};
+use steadfast::{Clients, Error, ErrorKind, Report, Response, ServiceClient};
+
+use super::plan::{Plan, Request, Target};
+use super::record::{Attempt, Line, Record, Wait};
+use crate::exit::Exit;
+use crate::output::{self, WaitMs, ceil_ms};
+use crate::settings;
+
+/// Makes the calls.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller {
+    client: ServiceClient,
+    request: Arc<Request>,
+    upstream: String,
+    method: String,
+    fail: bool,
+}
+
+impl Caller {
+    /// The client that the plan asks for; what stands in the way is said on standard error.
+    pub(crate) fn new(plan: &Plan) -> Result<Self, Exit> {
+        let config = match &plan.target {
+            Target::Configured { file, table, env_prefix } => {
+                settings::from_file(file.as_deref(), table.as_deref(), env_prefix)
+            }
+            Target::Url { base_url, settings } => settings::from_url(&plan.upstream, base_url, settings),
+        };
+        let config = config.map_err(|problems| {
+            settings::report(&problems);
+            Exit::Config
+        })?;
+        settings::warn(&config);
+        let clients = Clients::new(&config).map_err(|error| complain(&error, Exit::Config))?;
+        let client = clients.client(&plan.upstream).map_err(|error| complain(&error, Exit::Usage))?;
+        Ok(Self {
+            client,
+            upstream: plan.upstream.clone(),
+            method: plan.request.method.to_string(),
+            request: Arc::new(plan.request.clone()),
+            fail: plan.fail,
+        })
+    }
+
+    /// Makes call number `call`.
+    pub(crate) async fn call(self, call: u64) -> Record {
+        let mut request = self.client.request(self.request.method.clone(), &self.request.path);
+        for (name, value) in &self.request.headers {
+            request = request.header(name.clone(), value.clone());
+        }
+        if let Some(body) = &self.request.body {
+            request = request.body(body.clone());
+        }
+        if let Some(key) = &self.request.idempotency_key {
+            request = request.idempotency_key(key);
+        }
+        if let Some(retry) = self.request.retry {
+            request = request.retry(retry);
+        }
+        if let Some(timeout) = self.request.timeout {
+            request = request.timeout(timeout);
+        }
+        let began = Instant::now();
+        let result = request.send().await;
+        let elapsed = began.elapsed();
+        match result {
+            Ok(response) => self.responded(call, &response).into_record(elapsed),
+            Err(error) => self.failed(call, &error).into_record(elapsed),
+        }
+    }
+
+    /// Closes the client's connections.
+    pub(crate) async fn close(&self) {
+        self.client.close().await;
+    }
+
+    fn responded(&self, call: u64, response: &Response) -> Ending {
+        let status = response.status().as_u16();
+        Ending {
+            line: Line { status: Some(status), ..self.line(call, response.report()) },
+            exit: if self.fail && status >= 400 { Exit::Failed } else { Exit::Ok },
+            message: None,
+            body: Some(response.bytes().clone()),
+        }
+    }
+
+    fn failed(&self, call: u64, error: &Error) -> Ending {
+        let line = Line {
+            error: Some(error.kind().name()),
+            retry_after_ms: error.retry_after().map(ceil_ms),
+            ..self.line(call, error.report())
+        };
+        Ending { line, exit: exit_of(error.kind()), message: Some(error.to_string()), body: None }
+    }
+
+    fn line(&self, call: u64, report: &Report) -> Line {
+        let attempt = |attempt: &AttemptRecord| Attempt {
+            attempt: attempt.number,
+            start_ms: attempt.start.into(),
+            duration_ms: attempt.duration.into(),
+            outcome: attempt.outcome.name(),
+            sent: attempt.sent.name(),
+        };
+        let wait = |wait: &WaitRecord| Wait { ms: WaitMs(wait.duration.into()), reason: wait.reason.name() };
+        Line {
+            call,
+            upstream: self.upstream.clone(),
+            method: self.method.clone(),
+            status: None,
+            error: None,
+            attempts: report.attempts().map(attempt).collect(),
+            waits: report.waits().iter().map(wait).collect(),
+            ended: report.ended().name(),
+            retry_after_ms: None,
+            breaker: self.client.snapshot().breaker.state.name(),
+        }
+    }
+}
+
+/// A call's end before its duration is added.
+struct Ending {
+    line: Line,
+    exit: Exit,
+    message: Option<String>,
+    body: Option<bytes::Bytes>,
+}
+
+impl Ending {
+    fn into_record(self, elapsed: std::time::Duration) -> Record {
+        Record { line: self.line, elapsed, exit: self.exit, message: self.message, body: self.body }
+    }
+}
+
+fn exit_of(kind: ErrorKind) -> Exit {
+    match kind {
+        ErrorKind::CircuitOpen => Exit::CircuitOpen,
+        ErrorKind::BulkheadFull => Exit::BulkheadFull,
+        ErrorKind::Timeout => Exit::Timeout,
+        ErrorKind::Unreachable => Exit::Unreachable,
+        ErrorKind::RateLimited => Exit::RateLimited,
+        ErrorKind::InvalidRequest => Exit::Usage,
+        _ => Exit::Failed,
+    }
+}
+
+fn complain(error: &dyn std::error::Error, exit: Exit) -> Exit {
+    output::note(&format!("error: {error}"));
+    exit
+}

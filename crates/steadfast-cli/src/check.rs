@@ -1,0 +1,147 @@
+//! `steadfast check`: every problem of a configuration, or what it comes to and where each value came from.
+//!
+//! It reads the file and this process's environment as a service would. Secrets are masked by the library.
+
+use serde::Serialize;
+use steadfast::config::{Config, Effective, Entry, Origin, Problem, Problems};
+
+use crate::args::{CheckArgs, Format};
+use crate::exit::Exit;
+use crate::{output, settings};
+
+/// Checks, prints, and says how it went.
+pub(crate) fn run(args: &CheckArgs) -> Exit {
+    let result = settings::from_file(Some(&args.file), args.table.as_deref(), &args.env_prefix);
+    if let Ok(config) = &result {
+        settings::warn(config);
+    }
+    let (exit, printed) = match (&result, args.output) {
+        (Ok(config), Format::Text) => (Exit::Ok, text(config)),
+        (Ok(config), Format::Json) => (Exit::Ok, output::json_line(&Document::of(config))),
+        (Err(problems), Format::Text) => {
+            settings::report(problems);
+            let n = problems.len();
+            output::note(&format!("{n} problem{}", if n == 1 { "" } else { "s" }));
+            (Exit::Config, Ok(()))
+        }
+        (Err(problems), Format::Json) => (Exit::Config, output::json_line(&Document::of_problems(problems))),
+    };
+    match printed {
+        Ok(()) => exit,
+        Err(_) => Exit::Failed,
+    }
+}
+
+fn text(config: &Config) -> std::io::Result<()> {
+    let mut text = String::new();
+    for (name, upstream) in config.upstreams() {
+        let mut table = output::table(["key", "value", "from"]);
+        table.add_rows(upstream.entries().map(|entry| [entry.key.to_owned(), entry.value, entry.origin.to_string()]));
+        text.push_str(&format!("upstream {name}\n{table}\n\n"));
+    }
+    if text.is_empty() {
+        output::note("warning: no upstream is configured here (is --table right?)");
+    }
+    output::text(&text)
+}
+
+/// The whole result as one JSON object.
+#[derive(Serialize)]
+struct Document<'a> {
+    ok: bool,
+    problems: Vec<Fault<'a>>,
+    warnings: Vec<Note<'a>>,
+    upstreams: Vec<Upstream<'a>>,
+}
+
+#[derive(Serialize)]
+struct Fault<'a> {
+    file: Option<&'a str>,
+    line: Option<usize>,
+    column: Option<usize>,
+    variable: Option<&'a str>,
+    path: &'a str,
+    message: &'a str,
+    nearest: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Note<'a> {
+    path: &'a str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct Upstream<'a> {
+    name: &'a str,
+    settings: Vec<Setting>,
+}
+
+#[derive(Serialize)]
+struct Setting {
+    key: &'static str,
+    value: String,
+    origin: Source,
+}
+
+/// Where a value came from; `from` says which of the others is there.
+#[derive(Default, Serialize)]
+struct Source {
+    from: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variable: Option<String>,
+}
+
+impl<'a> Document<'a> {
+    fn of(config: &'a Config) -> Self {
+        let note = |warning: &'a steadfast::config::Warning| Note { path: warning.path(), message: warning.message() };
+        let upstream = |(name, effective): (&'a str, &'a Effective)| Upstream {
+            name,
+            settings: effective.entries().map(Setting::from).collect(),
+        };
+        Self {
+            ok: true,
+            problems: Vec::new(),
+            warnings: config.warnings().iter().map(note).collect(),
+            upstreams: config.upstreams().map(upstream).collect(),
+        }
+    }
+
+    fn of_problems(problems: &'a Problems) -> Self {
+        let fault = |problem: &'a Problem| Fault {
+            file: problem.file(),
+            line: problem.line(),
+            column: problem.column(),
+            variable: problem.variable(),
+            path: problem.path(),
+            message: problem.message(),
+            nearest: problem.nearest(),
+        };
+        Self { ok: false, problems: problems.iter().map(fault).collect(), warnings: Vec::new(), upstreams: Vec::new() }
+    }
+}
+
+impl From<Entry> for Setting {
+    fn from(entry: Entry) -> Self {
+        Self { key: entry.key, value: entry.value, origin: entry.origin.into() }
+    }
+}
+
+impl From<Origin> for Source {
+    fn from(origin: Origin) -> Self {
+        match origin {
+            Origin::File { file, line, column } => {
+                Self { from: "file", file: Some(file), line: Some(line), column: Some(column), variable: None }
+            }
+            Origin::Env { variable } => Self { from: "env", variable: Some(variable), ..Self::default() },
+            Origin::Builder => Self { from: "builder", ..Self::default() },
+            _ => Self { from: "default", ..Self::default() },
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The demo's summary for people: both clients side by side, and what the figures say.
+
+use std::fmt::Write;
+
+use super::scenario::Kind;
+use super::stage::{Lane, Stage};
+use crate::output::{self, human};
+
+/// The summary's text.
+pub(crate) fn text(stage: &Stage) -> String {
+    let mut table = output::table([
+        "\nupstream",
+        "\ncalls",
+        "succeeded\nSteadfast",
+        "\nblind",
+        "requests\nSteadfast",
+        "\nblind",
+        "p99\nSteadfast",
+        "\nblind",
+        "unsafe resends\nSteadfast",
+        "\nblind",
+    ]);
+    table.add_rows(stage.lanes.iter().map(row));
+    let mut text = format!("{table}\n\n");
+    for lane in stage.lanes.iter().filter(|lane| lane.kind == Kind::Down) {
+        let _ = write!(text, "{}", outage(lane));
+    }
+    let not_repeated: u64 = stage.lanes.iter().map(|lane| lane.steadfast.tally.counts().not_repeated).sum();
+    let resent: u64 = stage.lanes.iter().map(|lane| lane.blind.upstream.seen().unsafe_resends).sum();
+    let _ = writeln!(
+        text,
+        "\nA POST without an idempotency key may have been carried out although no answer came. Steadfast did not send\n\
+         {not_repeated} of them again, and their callers saw the failure; the blind client resent such a POST {resent} times.\n\
+         Requests and resends are counted at the upstreams."
+    );
+    text
+}
+
+fn row(lane: &Lane) -> [String; 10] {
+    let (ours, theirs) = (lane.steadfast.upstream.seen(), lane.blind.upstream.seen());
+    let (us, them) = (lane.steadfast.tally.counts(), lane.blind.tally.counts());
+    let p99 = |latencies: &output::Latencies| latencies.at(0.99).map_or_else(String::new, human);
+    [
+        lane.kind.name().to_owned(),
+        us.calls.to_string(),
+        percent(us.succeeded, us.outcomes.values().sum()),
+        percent(them.succeeded, them.outcomes.values().sum()),
+        ours.requests.to_string(),
+        theirs.requests.to_string(),
+        p99(&us.latencies),
+        p99(&them.latencies),
+        ours.unsafe_resends.to_string(),
+        theirs.unsafe_resends.to_string(),
+    ]
+}
+
+/// What the outage looked like from the upstream's side, and what the breaker cost the caller.
+fn outage(lane: &Lane) -> String {
+    let (ours, theirs) = (lane.steadfast.upstream.seen(), lane.blind.upstream.seen());
+    let us = lane.steadfast.tally.counts();
+    let opened =
+        lane.client.transitions().iter().find_map(|change| change.opened_with).map_or(0, |opened| opened.streak);
+    format!(
+        "While `down` was down, {} calls were made. The blind client sent it {} requests. Steadfast sent {}: {opened} opened\n\
+         the breaker, the others were its probes, one per cool-down. After the outage it refused {} more calls until the\n\
+         next probe: that is the price.\n",
+        us.calls_while_down, theirs.while_down, ours.while_down, us.refused_after_outage,
+    )
+}
+
+/// A share in per cent, and the number behind it.
+pub(crate) fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return String::from("–");
+    }
+    #[allow(clippy::cast_precision_loss)] // Counts of a demo.
+    let share = part as f64 * 100.0 / whole as f64;
+    // Never round up to a hundred what is not.
+    if part < whole && share > 99.9 { String::from("99.9 %") } else { format!("{share:.1} %") }
+}
