@@ -17,6 +17,8 @@ mod call;
 pub mod client;
 mod clock;
 pub mod config;
+#[cfg(doctest)]
+mod doctests;
 mod error;
 mod event;
 mod guard;

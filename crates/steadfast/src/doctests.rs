@@ -1,0 +1,17 @@
+//! The README and the pages of `docs/`, so that every example in them is compiled, and run where it can be.
+
+macro_rules! pages {
+    ($($name:ident = $path:literal;)+) => {
+        $(#[doc = include_str!(concat!("../../../", $path))]
+        struct $name;)+
+    };
+}
+
+pages! {
+    Deadlines = "docs/deadlines.md";
+    Retries = "docs/retries.md";
+    RetryBudget = "docs/retry-budget.md";
+    CircuitBreaker = "docs/circuit-breaker.md";
+    BulkheadAndRateLimit = "docs/bulkhead-and-rate-limit.md";
+    ErrorsAndReports = "docs/errors-and-reports.md";
+}
