@@ -90,7 +90,7 @@ pub struct Settings {
     pub forward_authorization: bool,
     /// Headers on every request; the weakest of all. Default none; at most 100.
     pub headers: HeaderMap<HeaderValue>,
-    /// `User-Agent` where nothing else sets one. Default steadfast/<version>; 1 to 256 characters.
+    /// `User-Agent` where nothing else sets one. Default `steadfast/<version>`; 1 to 256 characters.
     pub user_agent: HeaderValue,
     /// How long an idle connection is kept. Default 90s; above 0s, at most 24h.
     pub idle_timeout: Duration,
