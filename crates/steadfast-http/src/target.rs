@@ -41,7 +41,7 @@ const QUERY: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 /// What is encoded in a path.
-const PATH: &AsciiSet = &QUERY.add(b'?').add(b'[').add(b']');
+const PATH: &AsciiSet = &QUERY.add(b'[').add(b']');
 /// What is encoded in a segment that is data: everything but the unreserved characters (RFC 3986 2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 

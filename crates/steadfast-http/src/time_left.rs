@@ -95,6 +95,7 @@ mod tests {
             (Duration::ZERO, "1n"),
             (Duration::from_nanos(7), "7n"),
             (Duration::from_millis(99), "99000000n"),
+            (Duration::from_nanos(99_999_999), "99999999n"),
             (Duration::from_millis(100), "100000u"),
             (Duration::from_secs(30), "30000000u"),
             (Duration::from_secs(100_000), "100000S"),

@@ -101,6 +101,9 @@ fn c9_3_what_is_no_base_url() {
     assert!(long("a", 62).is_ok());
     assert_eq!(long("a.", 127), Err(E::BadHost));
     assert!(long("a.", 126).is_ok());
+    assert!(long(&format!("{}.", "a".repeat(62)), 4).is_ok());
+    assert_eq!(long(&format!("{}.", "a".repeat(62)), 4).unwrap().host().len(), 253);
+    assert_eq!(parse(&format!("http://{}xy", format!("{}.", "a".repeat(62)).repeat(4))), Err(E::BadHost));
     let path = |len: usize| parse(&format!("http://h/{}", "a".repeat(len)));
     assert_eq!(path(70_000), Err(E::BadPath(TargetError::TooLong)));
     assert!(path(60_000).is_ok());

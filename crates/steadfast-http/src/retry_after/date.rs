@@ -24,6 +24,10 @@ pub(super) fn parse(text: &str, now: SystemTime) -> Option<SystemTime> {
         return None;
     }
     let fields = imf_fixdate(text).or_else(|| rfc850(text)).or_else(|| asctime(text))?;
+    // What else must be digits is left to the calendar; a year is read here, and `+994` is none.
+    if !fields.year.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     if fields.year.len() == 4 {
         return fields.instant(fields.year.parse().ok()?);
     }
@@ -71,7 +75,7 @@ fn imf_fixdate(text: &str) -> Option<Fields<'_>> {
     let (name, rest) = text.split_once(", ")?;
     let rest = rest.strip_suffix(" GMT")?;
     let shape = DAYS.contains(&name) && rest.len() == 20 && blank_at(rest, &[2, 6, 11]);
-    shape.then(|| Fields { day: &rest[..2], month: &rest[3..6], year: &rest[7..11], time: &rest[12..] })?.checked()
+    shape.then(|| Fields { day: &rest[..2], month: &rest[3..6], year: &rest[7..11], time: &rest[12..] })
 }
 
 /// `Sunday, 06-Nov-94 08:49:37 GMT`
@@ -81,7 +85,7 @@ fn rfc850(text: &str) -> Option<Fields<'_>> {
     let bytes = rest.as_bytes();
     let shape =
         LONG_DAYS.contains(&name) && bytes.len() == 18 && bytes[2] == b'-' && bytes[6] == b'-' && bytes[9] == b' ';
-    shape.then(|| Fields { day: &rest[..2], month: &rest[3..6], year: &rest[7..9], time: &rest[10..] })?.checked()
+    shape.then(|| Fields { day: &rest[..2], month: &rest[3..6], year: &rest[7..9], time: &rest[10..] })
 }
 
 /// `Sun Nov  6 08:49:37 1994`
@@ -89,16 +93,7 @@ fn asctime(text: &str) -> Option<Fields<'_>> {
     let shape = text.len() == 24 && blank_at(text, &[3, 7, 10, 19]) && DAYS.contains(&&text[..3]);
     let day = text.get(8..10)?;
     let day = day.strip_prefix(' ').unwrap_or(day);
-    shape.then(|| Fields { day, month: &text[4..7], year: &text[20..], time: &text[11..19] })?.checked()
-}
-
-impl Fields<'_> {
-    /// Numbers are digits alone: neither signs nor blanks get as far as the calendar.
-    fn checked(self) -> Option<Self> {
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let time = self.time.split(':').all(|part| part.len() == 2 && digits(part));
-        (digits(self.day) && digits(self.year) && time).then_some(self)
-    }
+    shape.then(|| Fields { day, month: &text[4..7], year: &text[20..], time: &text[11..19] })
 }
 
 fn blank_at(text: &str, places: &[usize]) -> bool {

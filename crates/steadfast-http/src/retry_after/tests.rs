@@ -76,6 +76,14 @@ fn c2_6_what_is_no_number_and_no_date_is_ignored() {
         "Tue, 01-Dec-26 10:00:00 GMT",
         "Tue Dec 1 10:00:00 2026",
         "Tue Dec  1 10:00:00 26",
+        "Sun, 06 Nov +994 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 +994",
+        "Sunday, 06-Nov-+4 08:49:37 GMT",
+        "Sun, +6 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 08:+9:37 GMT",
+        "Sun, 06 Nov 1994 8:049:37 GMT",
+        "Sun, 06 Nov 1994 8:499:60 GMT",
+        "Sun Nov    08:49:37 1994",
     ] {
         assert_eq!(secs(line, Y2026), None, "{line:?}");
     }
@@ -97,6 +105,7 @@ fn c2_6_all_three_forms_of_a_date() {
     assert_eq!(secs("Mon Nov 16 08:49:37 2026", Y2026), Some(319 * 86_400 + 8 * 3600 + 49 * 60 + 37));
     assert_eq!(secs("Fri, 31 Dec 9999 23:59:59 GMT", Y2026), Some(253_402_300_799 - Y2026));
     assert_eq!(secs("Wed, 21 Oct 2015 07:28:00 GMT", Y2026), Some(0));
+    assert_eq!(secs("Thu, 01 Jan 1970 00:00:05 GMT", 0), Some(5));
 }
 
 /// 2.6: a date is counted from the instant, not from its whole second.

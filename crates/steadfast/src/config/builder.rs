@@ -94,10 +94,13 @@ impl SettingsBuilder {
                 Some(Err(wrongs)) => problems.extend(draft::problems(wrongs, key.name, |_| Origin::Builder)),
             }
         }
-        let name = self.name.or_else(|| draft.host().map(name_of_host)).unwrap_or_default();
-        if let Err(wrong) = check_name(&name)
-            && (problems.is_empty() || !name.is_empty())
-        {
+        let name = match (self.name, draft.host()) {
+            (Some(name), _) => name,
+            (None, Some(host)) => name_of_host(host),
+            // Without an address, which is a problem already.
+            (None, None) => "upstream".to_owned(),
+        };
+        if let Err(wrong) = check_name(&name) {
             problems.extend(draft::problems(vec![wrong], "name", |_| Origin::Builder));
         }
         match draft.finish(&name, "", &mut problems) {

@@ -185,3 +185,40 @@ impl<'de> Deserialize<'de> for Object {
         deserializer.deserialize_map(Entries)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is not UTF-8 is a problem only where it is one of ours.
+    #[test]
+    fn text_that_is_not_utf_8() {
+        let given = [("P_UPSTREAMS__A__RETRIES".to_owned(), None), ("P_OTHER".to_owned(), None)];
+        let problems = read("P_", &given, "upstreams").problems;
+        let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["$P_UPSTREAMS__A__RETRIES: upstreams.a.retries: the value is not UTF-8"]);
+    }
+
+    /// Signs, exponents and words are no digits, and a number beyond any type is one all the same.
+    #[test]
+    fn digits() {
+        let shown = |text: &str| number(text).describe(false);
+        for (text, found) in [
+            ("5", "the integer 5"),
+            ("0.5", "the float 0.5"),
+            ("5.", "the float 5."),
+            (".5", "the float .5"),
+            ("-5", "the string \"-5\""),
+            ("+5", "the string \"+5\""),
+            ("1e3", "the string \"1e3\""),
+            ("inf", "the string \"inf\""),
+            (".", "the string \".\""),
+            ("1.2.3", "the string \"1.2.3\""),
+            ("", "the string \"\""),
+            ("٣", "the string \"٣\""),
+        ] {
+            assert_eq!(shown(text), found);
+        }
+        assert_eq!(shown(&"9".repeat(99)), "an integer beyond 128 bits");
+    }
+}

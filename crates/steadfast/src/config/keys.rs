@@ -210,6 +210,12 @@ impl Key {
         matches!(self.kind, Kind::Url)
     }
 
+    /// Whether the environment wins over a file (9.4): an address depends on where the service runs, all else is the
+    /// service's shape.
+    pub(crate) fn env_wins(&self) -> bool {
+        matches!(self.kind, Kind::Url)
+    }
+
     /// The key's value in `settings` as text, secrets masked; `unset` where it has none.
     pub(crate) fn show(&self, settings: &Settings) -> String {
         (self.datum)(settings).map_or_else(|| "unset".to_owned(), |datum| datum.show())

@@ -20,7 +20,7 @@ use super::nearest::{fold, nearest};
 use super::problem::{Origin, Place, Problem, Problems, Warning, quote};
 
 /// The largest file that is read. A configuration is a few kilobytes; a wrong path may be anything.
-const MOST_BYTES: u64 = 4 << 20;
+const MOST_BYTES: u64 = 1 << 20;
 /// What variables begin with unless the service says otherwise.
 const PREFIX: &str = "STEADFAST_";
 
@@ -269,13 +269,13 @@ impl Merge {
             Some(given) if given.datum == datum => {}
             Some(given) => {
                 let (env, file) = (datum.show(), given.datum.show());
-                let message = if key.is_required() {
+                let message = if key.env_wins() {
                     format!("{origin} ({env}) wins over {} ({file})", given.origin)
                 } else {
                     format!("{origin} ({env}) is ignored: {} ({file}) wins for this key", given.origin)
                 };
                 self.warnings.push(Warning { path, message });
-                if key.is_required() {
+                if key.env_wins() {
                     section.draft.set(variable.key, datum, origin);
                 }
             }

@@ -1,7 +1,7 @@
 //! Ten faulty files, each with what is said about it: the lines of its head that begin with `#! `.
 
 use std::fs;
-use std::path::Path;
+use std::path::{MAIN_SEPARATOR, Path};
 
 use steadfast::config::Loader;
 
@@ -16,7 +16,7 @@ fn each_faulty_file_is_refused_in_its_words() {
         let text = fs::read_to_string(&path).unwrap();
         let expected: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#! ")).collect();
         // Through the file system, as a user does; the folder is cut off what is said.
-        let folder = format!("{}/", path.parent().unwrap().display());
+        let folder = format!("{}{MAIN_SEPARATOR}", path.parent().unwrap().display());
         let said = Loader::new().file(&path).load().unwrap_err().to_string().replace(&folder, "");
         assert_eq!(said, expected.join("\n"), "{name} is refused with\n{said}\n");
     }

@@ -282,11 +282,12 @@ fn c9_2_several_files() {
     let one = "[upstreams.a]\nbase_url = \"http://a\"\nretries = -1\n[upstreams.c]\nbase_url = \"http://c\"";
     let two = "[upstreams.b]\nbase_url = \"b\"\n[upstreams.a]\nbase_url = \"http://a\"\n[upstreams.d]\n";
     let problems = Loader::new().text("one.toml", one).text("two.toml", two).file("missing.toml").load().unwrap_err();
-    assert_snapshot!(problems.to_string(), @"
+    let said = problems.to_string().replace(&std::io::Error::from_raw_os_error(2).to_string(), "<not found>");
+    assert_snapshot!(said, @"
     one.toml:3:11: upstreams.a.retries: expected an integer from 0 to 1000; found the integer -1
     two.toml:2:12: upstreams.b.base_url: expected an absolute URL that begins with http:// or https://
     two.toml:3:12: upstreams.a: already defined at one.toml:1:12; an upstream stands in one file
-    missing.toml: cannot be read: No such file or directory (os error 2)
+    missing.toml: cannot be read: <not found>
     ");
     let lines: Vec<_> = problems.iter().map(|problem| (problem.file().unwrap(), problem.line())).collect();
     assert_eq!(lines[1], ("two.toml", Some(2)));

@@ -102,7 +102,7 @@ async fn c1_2_connect_timeout_bounds_a_deaf_address() {
 async fn a_deaf_first_address_does_not_eat_the_time() {
     let deaf = Deaf::new().await;
     let server = Server::start(|_| echo()).await;
-    for within in [300, 1_000] {
+    for within in [600, 1_000] {
         let names = Names::of([deaf.address, deaf.address, server.address]);
         let pool = pool(&names, |config| config.connect_timeout = ms(within));
         let start = Instant::now();
@@ -117,7 +117,7 @@ async fn a_refused_address_is_passed_over_at_once() {
     let names = Names::of([refusing().await, refusing().await, server.address]);
     let start = Instant::now();
     send(&pool(&names, |_| {}), get("/")).await.unwrap();
-    assert!(start.elapsed() < ms(200), "{:?}", start.elapsed());
+    assert!(start.elapsed() < ms(450), "{:?}", start.elapsed());
 }
 
 /// 2.3
@@ -153,12 +153,12 @@ async fn c1_2_connect_timeout_covers_the_resolver() {
 async fn a_new_connection_resolves_again() {
     let (one, two) = (Server::start(|_| echo()).await, Server::start(|_| echo()).await);
     let names = Names::of([one.address]);
-    let pool = pool(&names, |config| config.max_connection_age = ms(200));
+    let pool = pool(&names, |config| config.max_connection_age = ms(400));
     send(&pool, get("/")).await.unwrap();
     *names.answer.lock().unwrap() = vec![two.address];
     send(&pool, get("/")).await.unwrap();
     assert_eq!((one.request_count(), names.asked()), (2, 1));
-    sleep(ms(250)).await;
+    sleep(ms(450)).await;
     send(&pool, get("/")).await.unwrap();
     assert_eq!((one.request_count(), two.request_count(), names.asked()), (2, 1, 2));
 }

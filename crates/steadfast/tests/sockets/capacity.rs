@@ -92,10 +92,10 @@ async fn the_last_connection_given_back_is_the_next_used() {
 #[tokio::test]
 async fn an_idle_connection_is_closed_without_traffic() {
     let server = Server::start(|_| echo(100)).await;
-    let pool = server.pool_with(|config| config.idle_timeout = ms(120));
+    let pool = server.pool_with(|config| config.idle_timeout = ms(400));
     send(&pool, get("/")).await.unwrap();
-    for _ in 0..4 {
-        sleep(ms(40)).await;
+    for _ in 0..6 {
+        sleep(ms(100)).await;
         send(&pool, get("/")).await.unwrap();
     }
     assert_eq!(server.connections(), 1, "it was never idle for so long");
@@ -115,7 +115,7 @@ async fn a_connection_is_retired_at_its_age() {
         send(&pool, get("/")).await.unwrap();
         sleep(ms(5)).await;
     }
-    assert!((3..=5).contains(&server.connections()), "{}", server.connections());
+    assert!((2..=5).contains(&server.connections()), "{}", server.connections());
     until_open(&pool, 0, 0).await;
 }
 

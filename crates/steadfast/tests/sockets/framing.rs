@@ -1,5 +1,8 @@
 //! Where a response begins and ends, and what is left on the connection after it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::StatusCode;
 use steadfast_http::{Fault, Sent};
 
@@ -113,13 +116,16 @@ async fn an_unasked_response_closes_an_idle_connection() {
 /// The same where the client's thread was held up and nobody has read the bytes yet.
 #[tokio::test]
 async fn an_unasked_response_that_nobody_has_read_is_no_answer() {
-    let server = Server::on_thread(|number| match number {
-        0 => vec![Step::Read, ok("first"), Step::Wait(ms(400)), ok("unasked"), Step::ReadToEnd],
+    let said = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&said);
+    let server = Server::on_thread(move |number| match number {
+        0 => vec![Step::Read, ok("first"), Step::Until(Arc::clone(&until)), ok("unasked"), Step::ReadToEnd],
         _ => vec![Step::Read, ok("second"), Step::ReadToEnd],
     });
     let pool = server.pool();
     send(&pool, get("/")).await.unwrap();
-    std::thread::sleep(ms(700));
+    said.store(true, Ordering::SeqCst);
+    server.block_until(0, 4);
     assert_eq!(pool.snapshot().idle, 1);
     assert_eq!(send(&pool, post("/", "x")).await.unwrap().1, "second");
     assert_eq!(server.requests(0).len(), 1);

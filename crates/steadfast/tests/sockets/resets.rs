@@ -1,9 +1,11 @@
 //! Connections that end before an answer: what is resent, what is not, and what the error proves.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use http::StatusCode;
 use steadfast::transport::Stale408;
 use steadfast_http::{Fault, Sent};
-
 use tokio::time::sleep;
 
 use crate::server::*;
@@ -44,21 +46,34 @@ async fn c2_3_a_request_written_on_a_used_connection_is_not_resent() {
     assert_eq!((server.connections(), server.request_count()), (1, 2));
 }
 
+/// A server that closes its first connections when the test says so, and keeps the others.
+fn closing(first: usize) -> (Server, Arc<AtomicBool>) {
+    let said = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&said);
+    let server = Server::on_thread(move |number| {
+        if number < first {
+            vec![Step::Read, Step::Wait(ms(50)), ok("early"), Step::Until(Arc::clone(&until))]
+        } else {
+            vec![Step::Read, ok("late"), Step::ReadToEnd]
+        }
+    });
+    (server, said)
+}
+
 /// A33, A36. 2.11. The client's thread is held up while the server closes, so that nobody has noticed.
 #[tokio::test]
 async fn c2_11_a_request_that_meets_a_dead_connection_goes_once_to_a_fresh_one() {
     for method in [get as fn(&str) -> _, |path| post(path, "body")] {
-        let server = Server::on_thread(|number| match number {
-            0..3 => vec![Step::Read, Step::Wait(ms(100)), ok("early"), Step::Wait(ms(400))],
-            _ => vec![Step::Read, ok("late"), Step::ReadToEnd],
-        });
+        let (server, close) = closing(3);
         let pool = server.pool();
         let (one, two, three) = tokio::join!(send(&pool, get("/")), send(&pool, get("/")), send(&pool, get("/")));
         for answer in [one, two, three] {
             assert_eq!(answer.unwrap().1, "early");
         }
-        assert_eq!(pool.snapshot().idle, 3);
-        std::thread::sleep(ms(800));
+        close.store(true, Ordering::SeqCst);
+        for connection in 0..3 {
+            server.block_until(connection, usize::MAX);
+        }
         assert_eq!(pool.snapshot().idle, 3, "the test is about connections that nobody knows to be closed");
         assert_eq!(send(&pool, method("/")).await.unwrap().1, "late");
         assert_eq!((server.connections(), server.requests(3).len()), (4, 1));
@@ -68,25 +83,29 @@ async fn c2_11_a_request_that_meets_a_dead_connection_goes_once_to_a_fresh_one()
 /// 2.11 under a cap: the dead connection's room is the fresh one's.
 #[tokio::test]
 async fn c2_11_holds_where_one_connection_is_all_there_is() {
-    let server = Server::on_thread(|_| vec![Step::Read, ok("x"), Step::Wait(ms(10))]);
+    let (server, close) = closing(1);
     let pool = server.pool_with(|config| config.max_connections = 1);
-    for number in 1..5 {
-        send(&pool, post("/", "x")).await.unwrap();
-        assert_eq!(server.connections(), number);
-        std::thread::sleep(ms(60));
-    }
+    assert_eq!(send(&pool, post("/", "x")).await.unwrap().1, "early");
+    close.store(true, Ordering::SeqCst);
+    server.block_until(0, usize::MAX);
+    assert_eq!(pool.snapshot().idle, 1);
+    assert_eq!(send(&pool, post("/", "x")).await.unwrap().1, "late");
+    assert_eq!(server.connections(), 2);
 }
 
 /// A37 on the second connection: once means once.
 #[tokio::test]
 async fn a_fresh_connection_that_dies_as_well_is_the_end() {
-    let server = Server::on_thread(|number| match number {
-        0 => vec![Step::Read, ok("x"), Step::Wait(ms(20))],
+    let close = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&close);
+    let server = Server::on_thread(move |number| match number {
+        0 => vec![Step::Read, ok("x"), Step::Until(Arc::clone(&until))],
         _ => Vec::new(),
     });
     let pool = server.pool();
     send(&pool, get("/")).await.unwrap();
-    std::thread::sleep(ms(80));
+    close.store(true, Ordering::SeqCst);
+    server.block_until(0, usize::MAX);
     let error = send(&pool, get("/")).await.unwrap_err();
     assert_eq!(error.fault(), Fault::Reset);
     assert_eq!(server.connections(), 2);

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub(crate) enum Step {
     Write(Vec<u8>),
     /// Waits so long.
     Wait(Duration),
+    /// Waits until the test says so.
+    Until(Arc<AtomicBool>),
     /// Reads until the other side closes.
     ReadToEnd,
     /// Keeps the connection open and does nothing.
@@ -69,6 +72,8 @@ pub(crate) struct Seen {
     pub(crate) requests: Vec<String>,
     /// Whether the other side has closed.
     pub(crate) closed: bool,
+    /// How many steps were taken; `usize::MAX` once the connection is closed.
+    pub(crate) steps: usize,
 }
 
 pub(crate) type Log = Arc<Mutex<Vec<Seen>>>;
@@ -150,6 +155,18 @@ impl Server {
         self.log.lock().unwrap().iter().filter(|seen| !seen.closed).count()
     }
 
+    /// Holds the test's thread up, so that nothing of the client's runs, until the server (with a thread of its own)
+    /// has taken so many steps on this connection; `usize::MAX`: until it has closed it.
+    pub(crate) fn block_until(&self, connection: usize, steps: usize) {
+        let start = std::time::Instant::now();
+        while self.log.lock().unwrap().get(connection).is_none_or(|seen| seen.steps < steps) {
+            assert!(start.elapsed() < LONG, "it never came to be");
+            std::thread::sleep(ms(1));
+        }
+        // What it did last is on its way; over loopback that takes no time worth naming.
+        std::thread::sleep(ms(20));
+    }
+
     /// Waits until the other side has closed this connection (its script must be reading).
     pub(crate) async fn closed(&self, connection: usize) {
         until(|| self.log.lock().unwrap().get(connection).is_some_and(|seen| seen.closed)).await;
@@ -202,17 +219,19 @@ pub(crate) async fn until_open(pool: &Pool, open: usize, idle: usize) {
     until(|| is_so(pool.snapshot())).await;
 }
 
-async fn play(stream: TcpStream, script: Vec<Step>, log: Log, number: usize) {
-    let mut stream = stream;
+async fn play(mut stream: TcpStream, script: Vec<Step>, log: Log, number: usize) {
     for step in script {
         if let Step::Reset = step {
             stream.set_zero_linger().unwrap();
-            return;
+            break;
         }
         if !perform(&mut stream, step, &log, number).await {
-            return;
+            break;
         }
+        log.lock().unwrap()[number].steps += 1;
     }
+    drop(stream);
+    log.lock().unwrap()[number].steps = usize::MAX;
 }
 
 /// One step; false once the other side has gone.
@@ -234,6 +253,12 @@ pub(crate) async fn perform(
         Step::Write(bytes) => return stream.write_all(&bytes).await.is_ok() && stream.flush().await.is_ok(),
         Step::Wait(duration) => {
             sleep(duration).await;
+            return true;
+        }
+        Step::Until(said) => {
+            while !said.load(Ordering::SeqCst) {
+                sleep(ms(1)).await;
+            }
             return true;
         }
         Step::ReadToEnd => {

@@ -103,6 +103,9 @@ fn of_two_calls_the_later_counts() {
     let builder = SettingsBuilder::new("").base_url("http://a").retries(5_000).retries(1);
     assert_eq!(builder.build().unwrap().retries, 1);
     assert!(SettingsBuilder::new("http://a").retries(1).retries(5_000).build().is_err());
+    // An empty name is a mistake of its own.
+    assert_eq!(SettingsBuilder::new("").name("").build().unwrap_err().len(), 2);
+    assert_eq!(SettingsBuilder::new("").build().unwrap_err().len(), 1);
 }
 
 #[test]

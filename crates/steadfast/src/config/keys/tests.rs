@@ -102,7 +102,7 @@ fn the_comments_of_settings_agree_with_the_table() {
         let comment: Vec<&str> = comment.into_iter().rev().collect();
         let comment = comment.join(" ");
         let default = match key.name {
-            "user_agent" => "steadfast/<version>".to_owned(),
+            "user_agent" => "`steadfast/<version>`".to_owned(),
             _ => key.default_text(),
         };
         assert!(comment.contains(&format!("Default {default}")), "{}: default {default} in: {comment}", key.name);
