@@ -8,6 +8,7 @@ macro_rules! pages {
 }
 
 pages! {
+    Readme = "README.md";
     Deadlines = "docs/deadlines.md";
     Retries = "docs/retries.md";
     RetryBudget = "docs/retry-budget.md";

@@ -11,16 +11,40 @@ const BEGIN: &str = "<!-- keys: made from the table of keys; `UPDATE_DOCS=1 carg
 const END: &str = "<!-- end of keys -->\n";
 
 #[test]
-fn the_page_is_the_table() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
-    let page = fs::read_to_string(&path).unwrap();
-    let (head, rest) = page.split_once(BEGIN).expect("the page has the begin mark");
-    let (table, tail) = rest.split_once(END).expect("the page has the end mark");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, format!("{head}{BEGIN}{}{END}{tail}", reference())).unwrap();
-    } else {
-        assert_eq!(table, reference(), "the page is out of date: run with UPDATE_DOCS=1");
+fn the_pages_show_the_table() {
+    for page in ["docs/configuration.md", "README.md"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
+        let text = fs::read_to_string(&path).unwrap();
+        let (head, rest) = text.split_once(BEGIN).expect("the page has the begin mark");
+        let (table, tail) = rest.split_once(END).expect("the page has the end mark");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(&path, format!("{head}{BEGIN}{}{END}{tail}", reference())).unwrap();
+        } else {
+            assert_eq!(table, reference(), "{page} is out of date: run with UPDATE_DOCS=1");
+        }
     }
+}
+
+/// The policies' pages name a few keys each, with their defaults in the second column.
+#[test]
+fn the_policies_pages_name_the_same_defaults() {
+    let table = reference();
+    let known: Vec<_> = table.lines().skip(2).map(cells).map(|row| (row[0], row[2])).collect();
+    let mut compared = 0;
+    for page in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")).unwrap() {
+        let text = fs::read_to_string(page.unwrap().path()).unwrap();
+        let Some((_, rest)) = text.split_once("\n## Defaults\n") else { continue };
+        let (section, _) = rest.split_once("\n## ").expect("a section follows");
+        for row in section.lines().filter(|line| line.starts_with("| `")).map(cells) {
+            assert!(known.contains(&(row[0], row[1])), "{row:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 30, "only {compared} rows were found");
+}
+
+fn cells(row: &str) -> Vec<&str> {
+    row.split(" | ").map(|cell| cell.trim_matches(['|', ' '])).collect()
 }
 
 #[test]
