@@ -17,7 +17,8 @@ pub struct Slot {
 /// The start that a slot was taken for: what has to be taken back if nothing was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
-    pub(super) key: u32,
+    /// None where nothing limited it, and nothing was counted.
+    pub(super) key: Option<u32>,
     pub(super) at: Time,
 }
 
@@ -52,8 +53,13 @@ impl Slots {
         Self { limit, leases: Vec::new(), free: Vec::new(), soonest: Time::MAX, is_exact: true }
     }
 
+    /// A smaller limit takes no slot away; none is given until enough have been given back.
+    pub(super) fn set_limit(&mut self, limit: u32) {
+        self.limit = limit;
+    }
+
     pub(super) fn has_free(&self) -> bool {
-        !self.free.is_empty() || self.leases.len() < self.limit as usize
+        self.leases.len() - self.free.len() < self.limit as usize
     }
 
     /// Takes a free slot for an attempt; `None` if there is none.
@@ -68,17 +74,16 @@ impl Slots {
     }
 
     fn occupy(&mut self, start: Start, ends: Time, holder: Holder) -> Option<u32> {
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None if self.leases.len() < self.limit as usize => {
-                let index = self.leases.len() as u32;
-                self.leases.push(Lease { generation: 0, holder: Holder::Nobody, ends, start });
-                // Giving a slot back never allocates.
-                self.free.reserve(self.leases.len());
-                index
-            }
-            None => return None,
-        };
+        if !self.has_free() {
+            return None;
+        }
+        let index = self.free.pop().unwrap_or_else(|| {
+            let index = self.leases.len() as u32;
+            self.leases.push(Lease { generation: 0, holder: Holder::Nobody, ends, start });
+            // Giving a slot back never allocates.
+            self.free.reserve(self.leases.len());
+            index
+        });
         let lease = &mut self.leases[index as usize];
         lease.holder = holder;
         lease.ends = ends;
