@@ -197,9 +197,7 @@ impl Line {
             // After `settle` a free slot means that nobody waits for one.
             if self.slots.has_free() {
                 let start = self.stamp(index);
-                if let Some(slot) = self.slots.take(start, deadline) {
-                    return Entry::Admitted(slot);
-                }
+                return Entry::Admitted(self.slots.take(start, deadline));
             }
             if self.slot_wait.is_zero() {
                 return Entry::Refused(Refusal::BulkheadFull);

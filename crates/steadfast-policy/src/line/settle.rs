@@ -69,10 +69,9 @@ impl Line {
         key.eligible -= 1;
         let start = self.stamp(waiter.key);
         let lease = self.grant_lapses(limit, waiter.deadline);
-        if let Some(slot) = self.slots.reserve(ticket, start, lease) {
-            self.waiters.leaves_line(ticket, Stage::Granted { slot });
-            self.waiters.woken.insert(ticket);
-        }
+        let slot = self.slots.reserve(ticket, start, lease);
+        self.waiters.leaves_line(ticket, Stage::Granted { slot });
+        self.waiters.woken.insert(ticket);
         self.schedule(waiter.key);
     }
 
