@@ -9,6 +9,7 @@ mod check;
 mod completions;
 mod demo;
 mod exit;
+mod interrupt;
 mod output;
 mod settings;
 

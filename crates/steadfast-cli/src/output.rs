@@ -29,11 +29,16 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// An empty table in the style of all tables, as wide as the terminal allows.
+/// Below this a terminal is too narrow to fit a table to (or does not know its width); lines may then wrap.
+const NARROW: u16 = 60;
+
+/// An empty table in the style of all tables, fitted to the terminal.
 pub(crate) fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
+    if table.width().is_none_or(|width| width >= NARROW) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
     table.set_header(header);
     table
 }

@@ -66,6 +66,9 @@ Examples:
   steadfast demo --duration 60s --rate 50
   steadfast demo --output json | jq -c 'select(.event == "upstream")'
 
+With --output json: a line per breaker transition as it happens, then one per upstream (requests are
+counted there; the blind client's figures are in `blind`), then a summary.
+
 It ends by itself; Ctrl-C ends it sooner, with the summary so far (exit status 130)."#;
 
 /// After the options of `completions`.

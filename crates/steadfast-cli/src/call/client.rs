@@ -37,7 +37,15 @@ impl Caller {
         })?;
         settings::warn(&config);
         let clients = Clients::new(&config).map_err(|error| complain(&error, Exit::Config))?;
-        let client = clients.client(&plan.upstream).map_err(|error| complain(&error, Exit::Usage))?;
+        let client = clients.client(&plan.upstream).map_err(|error| {
+            let exit = complain(&error, Exit::Usage);
+            if matches!(&plan.target, Target::Configured { file: None, .. }) {
+                output::note(
+                    "note: no --config was given, and there is no steadfast.toml here; only the environment was read",
+                );
+            }
+            exit
+        })?;
         Ok(Self {
             client,
             upstream: plan.upstream.clone(),

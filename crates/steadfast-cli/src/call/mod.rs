@@ -15,7 +15,6 @@ mod summary;
 mod text;
 
 pub(crate) use plan::Plan;
-pub(crate) use runner::interrupt;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -24,6 +23,7 @@ use bytes::Bytes;
 
 use crate::args::Format;
 use crate::exit::Exit;
+use crate::interrupt::interrupt;
 use crate::output;
 use client::Caller;
 use record::Record;
@@ -36,6 +36,7 @@ const TOLD: usize = 5;
 
 /// Makes the calls and prints what came of them.
 pub(crate) async fn run(plan: Plan) -> Exit {
+    let interrupt = interrupt();
     let caller = match Caller::new(&plan) {
         Ok(caller) => caller,
         Err(exit) => return exit,
@@ -44,7 +45,7 @@ pub(crate) async fn run(plan: Plan) -> Exit {
     let mut last = Last::default();
     let finish = runner::run(
         plan.load,
-        interrupt(),
+        interrupt,
         |call| caller.clone().call(call),
         |record: Record| {
             printer.call(&record)?;
@@ -115,11 +116,8 @@ impl Printer {
 
     fn call(&mut self, record: &Record) -> io::Result<()> {
         self.totals.add(record);
-        if let Some(message) = record.message.as_ref().filter(|message| !self.told.contains(*message))
-            && self.told.len() < TOLD
-        {
-            output::note(&format!("error: {message}"));
-            self.told.insert(message.clone());
+        if let Some(message) = &record.message {
+            self.tell(message);
         }
         match &mut self.text {
             Some((report, progress)) => {
@@ -128,6 +126,17 @@ impl Printer {
                 Ok(())
             }
             None => output::json_line(&record.line),
+        }
+    }
+
+    /// Says an error in words, each only once.
+    fn tell(&mut self, message: &str) {
+        if self.told.len() < TOLD && self.told.insert(message.to_owned()) {
+            let line = format!("error: {message}");
+            match &self.text {
+                Some((_, progress)) => progress.note(&line),
+                None => output::note(&line),
+            }
         }
     }
 

@@ -71,14 +71,6 @@ fn next_start(due: Instant, now: Instant, interval: Duration) -> Instant {
     if next > now { next } else { now + interval }
 }
 
-/// Completes at the first interrupt (Ctrl-C).
-pub(crate) async fn interrupt() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        // No handler, so no interrupt will be seen: the run ends by itself.
-        std::future::pending::<()>().await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

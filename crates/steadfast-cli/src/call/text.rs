@@ -127,6 +127,11 @@ impl Progress {
         self.bar.inc(1);
     }
 
+    /// Says something on standard error without tearing the bar.
+    pub(crate) fn note(&self, line: &str) {
+        self.bar.suspend(|| output::note(line));
+    }
+
     /// Takes the bar away.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();

@@ -20,8 +20,8 @@ use std::io;
 use std::time::Duration;
 
 use crate::args::{DemoArgs, Format};
-use crate::call::interrupt;
 use crate::exit::Exit;
+use crate::interrupt::interrupt;
 use crate::output;
 use stage::Stage;
 
@@ -41,9 +41,9 @@ pub(crate) async fn run(args: DemoArgs) -> Exit {
 }
 
 async fn show(args: DemoArgs) -> io::Result<Exit> {
+    let mut interrupt = std::pin::pin!(interrupt());
     let (stage, mut traffic) = Stage::start(args).await?;
     let mut view = View::new(args, &stage)?;
-    let mut interrupt = std::pin::pin!(interrupt());
     let mut ticks = tokio::time::interval(TICK);
     let exit = loop {
         tokio::select! {

@@ -1,6 +1,8 @@
 //! The demo's summary for people: both clients side by side, and what the figures say.
 
 use std::fmt::Write;
+use std::ops::Range;
+use std::time::Duration;
 
 use super::scenario::Kind;
 use super::stage::{Lane, Stage};
@@ -23,13 +25,13 @@ pub(crate) fn text(stage: &Stage) -> String {
     table.add_rows(stage.lanes.iter().map(row));
     let mut text = format!("{table}\n\n");
     for lane in stage.lanes.iter().filter(|lane| lane.kind == Kind::Down) {
-        let _ = write!(text, "{}", outage(lane));
+        let _ = write!(text, "{}", outage(lane, &stage.timeline.outage()));
     }
     let not_repeated: u64 = stage.lanes.iter().map(|lane| lane.steadfast.tally.counts().not_repeated).sum();
     let resent: u64 = stage.lanes.iter().map(|lane| lane.blind.upstream.seen().unsafe_resends).sum();
     let _ = writeln!(
         text,
-        "\nA POST without an idempotency key may have been carried out although no answer came. Steadfast did not send\n\
+        "A POST without an idempotency key may have been carried out although no answer came. Steadfast did not send\n\
          {not_repeated} of them again, and their callers saw the failure; the blind client resent such a POST {resent} times.\n\
          Requests and resends are counted at the upstreams."
     );
@@ -55,15 +57,23 @@ fn row(lane: &Lane) -> [String; 10] {
 }
 
 /// What the outage looked like from the upstream's side, and what the breaker cost the caller.
-fn outage(lane: &Lane) -> String {
+fn outage(lane: &Lane, outage: &Range<Duration>) -> String {
     let (ours, theirs) = (lane.steadfast.upstream.seen(), lane.blind.upstream.seen());
     let us = lane.steadfast.tally.counts();
-    let opened =
-        lane.client.transitions().iter().find_map(|change| change.opened_with).map_or(0, |opened| opened.streak);
+    if us.calls_while_down == 0 {
+        return String::new();
+    }
+    let changes = lane.client.transitions();
+    let opened = changes.iter().find_map(|change| change.opened_with).map_or(0, |opened| u64::from(opened.streak));
+    let probes = changes.iter().filter(|change| change.to == "half_open" && outage.contains(&change.at)).count() as u64;
+    let others = match ours.while_down.saturating_sub(opened + probes) {
+        0 => String::new(),
+        n => format!(" ({n} more had been sent when it opened)"),
+    };
     format!(
         "While `down` was down, {} calls were made. The blind client sent it {} requests. Steadfast sent {}: {opened} opened\n\
-         the breaker, the others were its probes, one per cool-down. After the outage it refused {} more calls until the\n\
-         next probe: that is the price.\n",
+         the breaker{others}, {probes} were probes, one per cool-down. After the outage it refused {} more calls until the\n\
+         next probe: that is the price.\n\n",
         us.calls_while_down, theirs.while_down, ours.while_down, us.refused_after_outage,
     )
 }

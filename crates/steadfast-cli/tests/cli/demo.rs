@@ -1,8 +1,11 @@
 //! The demo keeps its promises, told by its own machine-readable output.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use serde_json::Value;
 
-use crate::support::{Run, steadfast};
+use crate::support::{Run, command, steadfast};
 
 fn demo(args: &[&str]) -> Run {
     steadfast(&[&["demo", "--duration", "5s"], args].concat())
@@ -38,7 +41,8 @@ fn the_figures_prove_what_the_demo_says() {
     // A retry may be in flight at the moment at which another attempt opens the breaker.
     assert!(requests <= opened + 1 + cool_downs, "{requests} requests, opened by {opened}: {down}");
     let blind = &down["blind"]["while_down"];
-    assert_eq!(number(&blind["requests"]), 4 * number(&blind["calls"]), "{down}");
+    // Four per call; on a busy machine a call may straddle an end of the outage.
+    assert!(number(&blind["requests"]).abs_diff(4 * number(&blind["calls"])) <= 4, "{down}");
     assert_eq!(down["breaker"], "closed", "{down}");
 
     let healthy = upstream(&lines, "healthy");
@@ -58,10 +62,21 @@ fn the_figures_prove_what_the_demo_says() {
 
 #[test]
 fn without_a_terminal_people_get_the_transitions_and_the_summary() {
-    let run = demo(&["--rate", "5"]);
+    let run = demo(&[]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
     for text in ["down: closed → open", "down: half open → closed", "While `down` was down", "healthy", "100.0 %"] {
         assert!(run.stdout.contains(text), "{text}: {}", run.stdout);
     }
     assert!(!run.stdout.contains('\u{1b}'), "{}", run.stdout);
+}
+
+#[test]
+fn an_interrupt_ends_it_with_the_summary_so_far() {
+    let mut child = command(&["demo", "--output", "json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains(r#""event":"start""#));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let rest: Vec<Value> = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    assert_eq!((rest.len(), &rest[5]["summary"]), (6, &true.into()), "{rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }

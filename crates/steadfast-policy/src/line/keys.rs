@@ -19,17 +19,9 @@ const NONE: u32 = u32::MAX;
 /// How many keys are looked at to tell a refused caller when the next one goes.
 const LOOK_AHEAD: usize = 8;
 
-/// One life of one key: it no longer fits once the key has been dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KeyRef {
-    pub(super) index: u32,
-    generation: u32,
-}
-
 #[derive(Debug, Default)]
 pub(super) struct Key {
     name: Box<str>,
-    generation: u32,
     pub(super) places: Places,
     /// The tickets of its waiters, in order.
     pub(super) queue: VecDeque<u64>,
@@ -91,14 +83,6 @@ impl Keys {
         index
     }
 
-    pub(super) fn reference(&self, index: u32) -> KeyRef {
-        KeyRef { index, generation: self[index].generation }
-    }
-
-    pub(super) fn is_current(&self, key: KeyRef) -> bool {
-        self[key.index].generation == key.generation
-    }
-
     /// Records a start.
     pub(super) fn stamp(&mut self, index: u32, now: Time, rate: &Rate) {
         self[index].places.stamp(now, rate);
@@ -125,8 +109,7 @@ impl Keys {
             return;
         }
         let name = std::mem::take(&mut key.name);
-        let generation = key.generation.wrapping_add(1);
-        *key = Key { generation, ..Key::default() };
+        *key = Key::default();
         self.by_name.remove(&name);
         self.vacant.push(index);
     }

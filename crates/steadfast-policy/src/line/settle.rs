@@ -97,14 +97,13 @@ impl Line {
         if !self.rate.is_unlimited() {
             self.keys.stamp(key, self.now, &self.rate);
         }
-        Start { key: self.keys.reference(key), at: self.now }
+        Start { key, at: self.now }
     }
 
+    /// Takes a start back. If its key has been dropped since, the one in its stead has none of that time.
     pub(super) fn unstamp(&mut self, start: Start) {
-        if self.keys.is_current(start.key) {
-            self.keys[start.key.index].places.unstamp(start.at);
-            self.ripen(start.key.index, self.now);
-        }
+        self.keys[start.key].places.unstamp(start.at);
+        self.ripen(start.key, self.now);
     }
 
     /// Lets the waiters of a key who have a place by now wait for a slot, since the moment in which they got it, but not

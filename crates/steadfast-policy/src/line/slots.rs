@@ -3,7 +3,6 @@
 //! A slot that is taken has an end, so that nothing that is never polled again can hold one for ever. Each slot counts
 //! how often it was freed; a token of an earlier holding is recognised by that and ignored.
 
-use super::keys::KeyRef;
 use crate::Time;
 
 /// The right to have one attempt in flight. Give it back with [`Line::release`](super::Line::release); until then it
@@ -18,7 +17,7 @@ pub struct Slot {
 /// The start that a slot was taken for: what has to be taken back if nothing was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
-    pub(super) key: KeyRef,
+    pub(super) key: u32,
     pub(super) at: Time,
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::header::ACCEPT_ENCODING;
 use http::{HeaderMap, HeaderValue};
 use steadfast_http::Rules as StatusRules;
+use steadfast_http::headers;
 use steadfast_policy::backoff::{Backoff, Jitter};
 use steadfast_policy::breaker::BreakerConfig;
 use steadfast_policy::budget::BudgetConfig;
@@ -14,7 +15,7 @@ use steadfast_policy::line::{LineConfig, RateConfig, RateStyle};
 use steadfast_policy::retry::RetryRules;
 
 use super::exchange::{Assessment, AttemptParts, BoxError, HookFuture, Hooks};
-use super::{BuildError, ServiceClient, Shared};
+use super::{BuildError, ServiceClient, Shared, base_layers};
 use crate::clock::Clock;
 use crate::config::keys::with_keys;
 use crate::config::{Settings, SettingsBuilder};
@@ -166,13 +167,17 @@ impl ClientBuilder {
                 Transport::Pool(pool)
             }
         };
+        let base_headers = base_headers(&settings);
+        let plain_headers = headers::compose(&base_layers(&settings, &base_headers))
+            .map_err(|source| BuildError::Headers { upstream: settings.name.clone(), source })?;
         let setup = setup(&settings, self.seed);
         let upstream = Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events);
         Ok(ServiceClient(Arc::new(Shared {
             upstream,
             transport,
             rules: StatusRules { retry: settings.retry_statuses, breaker: settings.breaker_statuses },
-            base_headers: base_headers(&settings),
+            base_headers,
+            plain_headers: Arc::new(plain_headers),
             slow_after: slow_after(&settings),
             hooks: self.hooks,
             settings,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
 
+use steadfast_http::headers::InvalidHeader;
+
 use super::{ClientBuilder, ServiceClient};
 use crate::config::Config;
 use crate::snapshot::Snapshot;
@@ -100,6 +102,13 @@ pub enum BuildError {
         /// What is wrong with them.
         source: TlsConfigError,
     },
+    /// The configured headers are more than a request can carry.
+    Headers {
+        /// The upstream's name.
+        upstream: String,
+        /// What is wrong with them.
+        source: InvalidHeader,
+    },
 }
 
 impl fmt::Display for BuildError {
@@ -107,6 +116,7 @@ impl fmt::Display for BuildError {
         match self {
             Self::Settings(problems) => problems.fmt(f),
             Self::Tls { upstream, source } => write!(f, "upstream '{upstream}': {source}"),
+            Self::Headers { upstream, source } => write!(f, "upstream '{upstream}': headers: {source}"),
         }
     }
 }
@@ -116,6 +126,7 @@ impl StdError for BuildError {
         match self {
             Self::Settings(_) => None,
             Self::Tls { source, .. } => Some(source),
+            Self::Headers { source, .. } => Some(source),
         }
     }
 }

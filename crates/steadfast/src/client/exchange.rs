@@ -84,7 +84,7 @@ impl fmt::Debug for Hooks {
 pub(crate) struct Prepared {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
-    pub(crate) headers: CallHeaders,
+    pub(crate) headers: Arc<CallHeaders>,
     pub(crate) body: Bytes,
     pub(crate) repeat: Repeat,
     /// The context of which each attempt is a child of its own.

@@ -1,6 +1,7 @@
 //! A request under construction: what reqwest users write, with a deadline they cannot forget.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -223,22 +224,32 @@ impl RequestBuilder {
         }
         let query = (!self.query.is_empty()).then_some(self.query.as_str());
         let uri = shared.settings.base_url.join(&self.path, query).map_err(|error| error.to_string())?;
-        let settings = &shared.settings;
-        let headers = headers::compose(&Layers {
-            user_agent: Some(&settings.user_agent),
-            configured: Some(&shared.base_headers),
+        let layers = Layers {
             content_type: self.payload.content_type.as_ref(),
             request_id: self.context.request_id_header(),
-            bearer: self.context.bearer().filter(|_| settings.forward_authorization),
+            bearer: self.context.bearer().filter(|_| shared.settings.forward_authorization),
             idempotency_key: self.idempotency_key.as_ref(),
-            deadline_header: settings.deadline_header.as_ref(),
-            call: Some(&self.headers),
-        })
-        .map_err(|error| error.to_string())?;
+            call: Some(&self.headers).filter(|own| !own.is_empty()),
+            ..shared.base_layers()
+        };
+        let headers = if is_plain(&layers) {
+            Arc::clone(&shared.plain_headers)
+        } else {
+            Arc::new(headers::compose(&layers).map_err(|error| error.to_string())?)
+        };
         let repeat = Repeat::of(&self.method, headers.headers(), self.retry).map_err(|error| error.to_string())?;
         let trace = self.context.trace().cloned();
         Ok(Prepared { method: self.method, uri, headers, body: self.payload.bytes, repeat, trace })
     }
+}
+
+/// Whether the call adds nothing to what every call has.
+fn is_plain(layers: &Layers<'_>) -> bool {
+    layers.content_type.is_none()
+        && layers.request_id.is_none()
+        && layers.bearer.is_none()
+        && layers.idempotency_key.is_none()
+        && layers.call.is_none()
 }
 
 impl fmt::Debug for RequestBuilder {

@@ -1,7 +1,7 @@
-//! The bulkhead (contract 5), seen with several calls in flight.
+//! The bulkhead (contract 5), seen with several calls in flight, and the rate limit (6).
 
-use super::call;
-use super::server::{Server, answer_after};
+use super::server::{Server, answer, answer_after};
+use super::{call, waits};
 
 /// So many calls at once.
 fn at_once(n: &str) -> [&str; 6] {
@@ -39,4 +39,25 @@ fn c35_a_call_that_waited_asks_the_breaker_again() {
     let called = call(&server.url(), &keys, &at_once("6"));
     assert_eq!((called.code, server.count()), (10, 1), "{called:?}");
     assert_eq!((called.statuses(503), called.errors("circuit_open")), (1, 5), "{called:?}");
+}
+
+#[test]
+fn c6_3_without_a_place_in_time_a_call_is_refused_with_the_time_to_come_back() {
+    let server = Server::new([answer(200)]);
+    let keys = ["rate_limit=1", "rate_limit_period=10s", "rate_limit_wait=0"];
+    let called = call(&server.url(), &keys, &["GET", "/x", "--repeat", "2"]);
+    let refused = called.by_number()[1];
+    assert_eq!((called.code, server.count(), &refused["error"]), (14, 1, &"rate_limited".into()), "{called:?}");
+    assert_eq!((&refused["ended"], &refused["breaker"]), (&"rate_limited".into(), &"closed".into()), "{refused}");
+    assert!((1..=10_000).contains(&refused["retry_after_ms"].as_u64().unwrap()), "{refused}");
+}
+
+#[test]
+fn c6_2_a_call_waits_for_its_place() {
+    let server = Server::new([answer(200)]);
+    let called = call(&server.url(), &["rate_limit=1", "rate_limit_period=200ms"], &["GET", "/x", "--repeat", "2"]);
+    let requests = server.requests();
+    assert_eq!((called.code, requests.len()), (0, 2), "{called:?}");
+    let waits = waits(called.by_number()[1], "rate_limit");
+    assert!(waits.len() == 1 && waits[0] <= 210.0, "{waits:?}");
 }

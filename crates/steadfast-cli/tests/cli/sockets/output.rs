@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::server::{Server, answer, answer_after, answer_with};
 use super::{call, called};
@@ -63,11 +63,11 @@ fn text_shows_a_row_per_call_or_what_many_calls_came_to() {
 #[test]
 fn a_rate_spaces_the_starts() {
     let server = Server::new([answer(200)]);
+    let began = Instant::now();
     let called = call(&server.url(), &[], &["GET", "/x", "--repeat", "5", "--rate", "20"]);
-    let requests = server.requests();
-    assert_eq!((called.code, requests.len()), (0, 5), "{called:?}");
-    let took = requests[4].came - requests[0].came;
-    assert!(took >= Duration::from_millis(185), "{took:?}");
+    assert_eq!((called.code, server.count()), (0, 5), "{called:?}");
+    // Four intervals at the least; what the machine adds only lengthens it.
+    assert!(began.elapsed() >= Duration::from_millis(200), "{:?}", began.elapsed());
 }
 
 #[test]
