@@ -30,10 +30,14 @@ fn main() -> Result<(), Failure> {
     let address = server.address();
     let allocations = machine::allocations(COUNTER, &["http", &address.to_string()])?;
     let runtime = http::runtime()?;
-    for in_flight in [1, 16, 64] {
+    for in_flight in [1, 16, 64].into_iter().filter(|count| options.runs(&title(*count))) {
         case(&options, &runtime, address, in_flight, &allocations)?;
     }
     Ok(())
+}
+
+fn title(in_flight: usize) -> String {
+    format!("{in_flight} in flight")
 }
 
 fn case(
@@ -55,7 +59,7 @@ fn case(
     let series = interleave(&mut contenders, options.rounds(21, 3))?;
     let case = Case {
         bench: "http",
-        title: &format!("{in_flight} in flight"),
+        title: &title(in_flight),
         compare: Compare::CpuAndRate,
         baseline: HyperUtil::NAME,
         series: &series,

@@ -25,34 +25,33 @@ fn main() -> Result<(), Failure> {
     let runtime = closure::runtime()?;
     for kind in [Kind::Ready, Kind::PendsOnce] {
         let allocations = machine::allocations(COUNTER, &["closure", kind.name()])?;
-        one_thread(&options, &runtime, kind, &allocations)?;
-        two_threads(&options, kind, &allocations)?;
+        let (one, two) = (format!("{}, one thread", kind.name()), format!("{}, two threads", kind.name()));
+        if options.runs(&one) {
+            run(&options, &mut one_thread(&options, &runtime, kind), &one, &allocations)?;
+        }
+        if options.runs(&two) {
+            run(&options, &mut two_threads(&options, kind), &two, &allocations)?;
+        }
     }
     Ok(())
 }
 
-fn one_thread(
-    options: &Options,
-    runtime: &Runtime,
-    kind: Kind,
-    allocations: &BTreeMap<String, f64>,
-) -> Result<(), Failure> {
+fn one_thread<'a>(options: &Options, runtime: &'a Runtime, kind: Kind) -> Vec<Contender<'a>> {
     let calls = if options.quick { 5_000 } else { 200_000 };
     fn contender<'a, S: Stack>(runtime: &'a Runtime, mut stack: S, kind: Kind, calls: usize) -> Contender<'a> {
         let turn = move || machine::time(calls, || closure::calls(runtime, &mut stack, kind, calls));
         Contender { name: S::NAME, turn: Box::new(turn) }
     }
-    let mut contenders = vec![
+    vec![
         contender(runtime, Bare, kind, calls),
         contender(runtime, Tower::new(), kind, calls),
         Contender { name: "tower, again", ..contender(runtime, Tower::new(), kind, calls) },
         contender(runtime, Steadfast::new(), kind, calls),
         contender(runtime, RateLimited::new(), kind, calls),
-    ];
-    run(options, &mut contenders, &format!("{}, one thread", kind.name()), allocations)
+    ]
 }
 
-fn two_threads(options: &Options, kind: Kind, allocations: &BTreeMap<String, f64>) -> Result<(), Failure> {
+fn two_threads(options: &Options, kind: Kind) -> Vec<Contender<'static>> {
     let calls = if options.quick { 5_000 } else { 200_000 };
     fn contender<S: Stack>(stack: S, kind: Kind, calls: usize, cores: Option<(usize, usize)>) -> Contender<'static> {
         let turn = move || {
@@ -62,14 +61,13 @@ fn two_threads(options: &Options, kind: Kind, allocations: &BTreeMap<String, f64
         };
         Contender { name: S::NAME, turn: Box::new(turn) }
     }
-    let mut contenders = vec![
+    vec![
         contender(Bare, kind, calls, options.pin),
         contender(Tower::new(), kind, calls, options.pin),
         Contender { name: "tower, again", ..contender(Tower::new(), kind, calls, options.pin) },
         contender(Steadfast::new(), kind, calls, options.pin),
         contender(RateLimited::new(), kind, calls, options.pin),
-    ];
-    run(options, &mut contenders, &format!("{}, two threads", kind.name()), allocations)
+    ]
 }
 
 fn run(

@@ -13,6 +13,8 @@ pub struct Options {
     pub pin: Option<(usize, usize)>,
     /// Only the contenders whose name contains this (the baseline always runs).
     pub only: Option<String>,
+    /// Only the cases whose title contains this.
+    pub case: Option<String>,
     /// Rounds in place of the usual number.
     pub rounds: Option<usize>,
     /// Be the HTTP server of a benchmark; the benchmark starts itself this way.
@@ -27,6 +29,7 @@ cargo bench -p steadfast-benches -- [OPTIONS]
   --json          one JSON line per figure in place of tables
   --pin A,B       keep the client on core A and the server (or the second thread) on core B
   --only NAME     only the contenders whose name contains NAME, and the baseline
+  --case TITLE    only the cases whose title contains TITLE, such as \"pends once\" or \"16 in flight\"
   --rounds N      rounds per case
   --help          this page";
 
@@ -37,7 +40,8 @@ impl Options {
     ///
     /// An unknown argument, or a value that does not fit, with what was expected.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Self>, Failure> {
-        let mut options = Self { quick: false, json: false, pin: None, only: None, rounds: None, serve: false };
+        let mut options =
+            Self { quick: false, json: false, pin: None, only: None, case: None, rounds: None, serve: false };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
@@ -46,6 +50,7 @@ impl Options {
                 "--json" => options.json = true,
                 "--pin" => options.pin = Some(pair(&value()?)?),
                 "--only" => options.only = Some(value()?),
+                "--case" => options.case = Some(value()?),
                 "--rounds" => options.rounds = Some(value()?.parse().map_err(|_| "--rounds takes a number")?),
                 "--serve" => options.serve = true,
                 "--help" => return Ok(None),
@@ -60,6 +65,11 @@ impl Options {
     /// The rounds to run: as asked, or one of the two given numbers.
     pub fn rounds(&self, full: usize, quick: usize) -> usize {
         self.rounds.unwrap_or(if self.quick { quick } else { full }).max(1)
+    }
+
+    /// Whether the case of this title is run.
+    pub fn runs(&self, title: &str) -> bool {
+        self.case.as_deref().is_none_or(|part| title.contains(part))
     }
 
     /// Whether a contender of this name takes part.
@@ -88,7 +98,8 @@ mod tests {
         assert!(options.quick && options.json && !options.serve);
         assert_eq!((options.pin, options.rounds(31, 3)), (Some((0, 1)), 7));
         assert!(options.includes("tower, again") && !options.includes("steadfast"));
-        assert_eq!(parse("--quick").unwrap().unwrap().rounds(31, 3), 3);
+        let options = parse("--quick --case pends").unwrap().unwrap();
+        assert_eq!((options.rounds(31, 3), options.runs("pends once"), options.runs("ready")), (3, true, false));
         assert_eq!(parse("--help").unwrap(), None);
     }
 
