@@ -37,6 +37,26 @@ pub(crate) fn warn(config: &Config) {
     }
 }
 
+/// Says what is wrong with a URL and its keys, in the words that were typed.
+pub(crate) fn report_url(problems: &Problems) {
+    // A name that is none spoils the paths of its keys too.
+    let misnamed = problems.iter().any(|problem| problem.variable().is_none() && key(problem.path()) != "base_url");
+    for problem in problems.iter() {
+        let (key, message) = (key(problem.path()), problem.message());
+        match problem.variable() {
+            Some(_) if misnamed => {}
+            Some(_) => output::note(&format!("error: --set {key}: {message}")),
+            None if key == "base_url" => output::note(&format!("error: --url: {message}")),
+            None => output::note(&format!("error: UPSTREAM: {message}")),
+        }
+    }
+}
+
+/// What follows the upstream's name in a key's path.
+fn key(path: &str) -> &str {
+    path.splitn(3, '.').nth(2).unwrap_or_default()
+}
+
 /// Says what is wrong, all of it.
 pub(crate) fn report(problems: &Problems) {
     for problem in problems.iter() {

@@ -32,7 +32,10 @@ impl Caller {
             Target::Url { base_url, settings } => settings::from_url(&plan.upstream, base_url, settings),
         };
         let config = config.map_err(|problems| {
-            settings::report(&problems);
+            match &plan.target {
+                Target::Configured { .. } => settings::report(&problems),
+                Target::Url { .. } => settings::report_url(&problems),
+            }
             Exit::Config
         })?;
         settings::warn(&config);
