@@ -48,9 +48,6 @@ fn text(config: &Config) -> std::io::Result<()> {
         table.add_rows(upstream.entries().map(|entry| [entry.key.to_owned(), entry.value, entry.origin.to_string()]));
         text.push_str(&format!("upstream {name}\n{table}\n\n"));
     }
-    if text.is_empty() {
-        output::note("warning: no upstream is configured here (is --table right?)");
-    }
     output::text(&text)
 }
 

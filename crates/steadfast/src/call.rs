@@ -224,6 +224,15 @@ impl<'a> Call<'a> {
             }
             End::Result(_) => {}
         }
+        let answered = results.response.is_some();
+        let (attempts, duration) = (self.report.attempt_count(), self.report.duration());
+        upstream.events.emit_fine(|| Event::Ended {
+            upstream: upstream.name.clone(),
+            ended,
+            answered,
+            attempts,
+            duration,
+        });
         Finished { response: results.response, failure: results.failure, kind, retry_after, report: self.report }
     }
 }

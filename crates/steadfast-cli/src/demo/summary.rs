@@ -24,8 +24,8 @@ pub(crate) fn text(stage: &Stage, width: Option<usize>) -> String {
     let resent: u64 = stage.lanes.iter().map(|lane| lane.blind.upstream.seen().unsafe_resends).sum();
     let _ = writeln!(
         text,
-        "A POST without an idempotency key may have been carried out although no answer came. Steadfast did not send\n\
-         {not_repeated} of them again, and their callers saw the failure; the blind client resent such a POST {resent} times.\n\
+        "Whether a POST without an idempotency key was carried out, a failure does not tell. Steadfast did not send\n\
+         {not_repeated} of them again, and their callers saw the failure; the blind client resent such POSTs {resent} times.\n\
          Requests and resends are counted at the upstreams."
     );
     text

@@ -97,10 +97,13 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_too() {
 }
 
 #[test]
-fn no_upstream_at_all_is_worth_a_warning() {
+fn the_wrong_table_is_a_problem_that_names_the_right_one() {
     let file = File::new("wrong-table.toml", GOOD);
-    let run = check(&file, &["--table", "plugin.htp"]);
-    assert!(run.stderr.contains("plugin.htp") || run.stderr.contains("no upstream"), "{run:?}");
+    for args in [&[][..], &["--table", "plugin.htp"]] {
+        let run = check(&file, args);
+        assert_eq!(run.code, 78, "{run:?}");
+        assert!(run.stderr.contains("plugin.http"), "{run:?}");
+    }
 }
 
 #[test]

@@ -182,3 +182,24 @@ fn c7_3_an_error_makes_a_problem_document_that_says_nothing_internal() {
     let problem = world.run(world.client.get("//evil.test").send()).unwrap_err().to_problem();
     assert_eq!(problem.status, Some(500));
 }
+
+#[test]
+fn c7_4_every_call_ends_with_one_event_that_says_why() {
+    let world = World::with([Step::status(503), Step::status(200)], |client| client.breaker_failures(2));
+    world.get().unwrap();
+    world.upstream.play([Step::status(503)]);
+    world.get().unwrap();
+    world.get().unwrap_err();
+    let ends: Vec<_> = world
+        .events
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|event| match event {
+            steadfast::Event::Ended { ended, answered, attempts, .. } => Some((ended.name(), *answered, *attempts)),
+            _ => None,
+        })
+        .collect();
+    // The streak has to be three times the one that a success ended, so it opens with the last attempt.
+    assert_eq!(ends, [("response", true, 2), ("attempts_exhausted", true, 3), ("circuit_open", false, 0)]);
+}
