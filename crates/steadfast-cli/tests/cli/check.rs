@@ -105,3 +105,20 @@ fn the_wrong_table_is_a_problem_that_names_the_right_one() {
         assert!(run.stderr.contains("plugin.http"), "{run:?}");
     }
 }
+
+#[test]
+fn roots_that_cannot_be_read_are_a_problem_of_the_file_that_names_them() {
+    let text = "[upstreams.a]\nbase_url = \"https://127.0.0.1:9\"\ntls_roots = [\"/does/not/exist.pem\"]\n";
+    let file = File::new("roots.toml", text);
+    for args in [&["check", file.path()][..], &["call", "--config", file.path(), "a", "GET", "/x"]] {
+        let run = steadfast(args);
+        assert_eq!((run.code, run.stdout.as_str()), (78, ""), "{run:?}");
+        let place = format!("error: {}:3:13: upstreams.a.tls_roots: ", file.path());
+        assert!(run.stderr.starts_with(&place) && run.stderr.contains("/does/not/exist.pem"), "{run:?}");
+    }
+    let run = check(&file, &["--output", "json"]);
+    let document = &run.lines()[0];
+    let problem = &document["problems"][0];
+    assert_eq!((run.code, &document["ok"], &problem["line"]), (78, &false.into(), &3.into()), "{run:?}");
+    assert_eq!(problem["path"], "upstreams.a.tls_roots", "{problem}");
+}

@@ -60,5 +60,5 @@ fn c6_2_a_call_waits_for_its_place() {
     let requests = server.requests();
     assert_eq!((called.code, requests.len()), (0, 2), "{called:?}");
     let waits = waits(called.by_number()[1], "rate_limit");
-    assert!(waits.len() == 1 && waits[0] <= 210.0, "{waits:?}");
+    assert!(waits.len() == 1 && waits[0] < 1_000.0, "{waits:?}");
 }
