@@ -22,7 +22,7 @@ use steadfast_policy::{Advice, Time, Verdict};
 
 use crate::admission::{self, PaidRetry};
 use crate::error::ErrorKind;
-use crate::event::Event;
+use crate::event::{self, Event};
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
@@ -227,6 +227,7 @@ impl<'a> Call<'a> {
             }
             End::Result(_) => {}
         }
+        event::log_end(&upstream.name, &self.report);
         Finished { response: results.response, failure: results.failure, kind, retry_after, report: self.report }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use steadfast_policy::breaker::Transition;
 
 use crate::error::ErrorKind;
-use crate::report::{AttemptRecord, Ended, WaitReason};
+use crate::report::{AttemptRecord, Ended, Report, WaitReason};
 
 /// Something that happened to a call, or to an upstream's state.
 #[derive(Clone, Debug)]
@@ -109,6 +109,12 @@ fn log(event: &Event) {
             tracing::info!(%upstream, %kind, ?retry_after, "refused, nothing sent");
         }
     }
+}
+
+/// The line for the end of a call: the report's one reason (7.4).
+pub(crate) fn log_end(upstream: &str, report: &Report) {
+    let (attempts, duration, reason) = (report.attempt_count(), report.duration(), report.ended());
+    tracing::trace!(upstream, attempts, ?duration, %reason, "ended");
 }
 
 impl fmt::Debug for EventHook {
