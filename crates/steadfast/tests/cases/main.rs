@@ -5,6 +5,7 @@
 mod breaker;
 mod bulkhead;
 mod cancellation;
+mod closing;
 mod closure;
 mod deadlines;
 mod harness;
