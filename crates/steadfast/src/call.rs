@@ -45,7 +45,7 @@ pub(crate) struct Options<'a> {
 pub(crate) struct Finished<Out> {
     /// The latest response, if any attempt got one.
     pub(crate) response: Option<Out>,
-    /// The latest failure.
+    /// The latest failure that an attempt brought; the last attempt may have been cut, and brought none.
     pub(crate) failure: Option<Out>,
     /// The kind of error, if there is no response.
     pub(crate) kind: ErrorKind,
@@ -159,7 +159,7 @@ impl<'a> Call<'a> {
         };
         // A transport may have seen the deadline pass before this timer did.
         if judged.outcome == Outcome::Fault(Fault::Deadline) {
-            judged.judgement.verdict = self.deadline_verdict(attempt);
+            judged.judgement.verdict = judged.judgement.verdict.and_then(|_| self.deadline_verdict(attempt));
             judged.judgement.advice = Advice::NotRetryable;
         }
         (out, judged)
@@ -269,7 +269,8 @@ impl<Out> Results<Out> {
     fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
         match kind {
             ResultKind::Response | ResultKind::StaleResponse => self.response = out,
-            ResultKind::Failure | ResultKind::PoolFull => self.failure = out,
+            // An attempt that was cut brings none; the one before it is still the latest.
+            ResultKind::Failure | ResultKind::PoolFull => self.failure = out.or(self.failure.take()),
         }
     }
 }

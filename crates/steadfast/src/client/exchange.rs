@@ -43,7 +43,6 @@ pub type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// One attempt about to be sent, for a hook that signs it or fetches a fresh token. Only headers can be changed: where
 /// the request goes and what it says are the same on every attempt.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct AttemptParts<'a> {
     /// The number of the attempt; the first is 1.
@@ -56,6 +55,16 @@ pub struct AttemptParts<'a> {
     pub body: &'a Bytes,
     /// The headers as they will be sent.
     pub headers: &'a mut HeaderMap,
+}
+
+impl fmt::Debug for AttemptParts<'_> {
+    /// Without the URI, the headers and the body: they can hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttemptParts")
+            .field("attempt", &self.attempt)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The future of a per-attempt hook.
@@ -103,11 +112,13 @@ pub(crate) struct HttpOperation<'a> {
     shared: &'a Shared,
     request: Prepared,
     progress: Progress,
+    /// Whether the present attempt has been handed to the transport.
+    handed_over: bool,
 }
 
 impl<'a> HttpOperation<'a> {
     pub(crate) fn new(shared: &'a Shared, request: Prepared) -> Self {
-        Self { shared, request, progress: Progress::default() }
+        Self { shared, request, progress: Progress::default(), handed_over: false }
     }
 
     async fn headers(&self, attempt: Attempt) -> Result<HeaderMap, TransportError> {
@@ -171,6 +182,7 @@ impl Operation for HttpOperation<'_> {
 
     async fn attempt(&mut self, attempt: Attempt) -> Self::Out {
         self.progress = Progress::default();
+        self.handed_over = false;
         let headers = self.headers(attempt).await?;
         let mut request = http::Request::new(self.request.body.clone());
         *request.method_mut() = self.request.method.clone();
@@ -179,6 +191,7 @@ impl Operation for HttpOperation<'_> {
         let mut outgoing = Outgoing::new(request);
         outgoing.repeatable = self.request.repeat == Repeat::Yes;
         outgoing.time_left = attempt.time_left();
+        self.handed_over = true;
         let response = self.shared.transport.exchange(outgoing, &mut self.progress).await?;
         let head_after = self.shared.upstream.clock.now().since(attempt.started);
         let whole = decode::collect_decoded(response, self.shared.settings.max_response_bytes).await?;
@@ -203,7 +216,12 @@ impl Operation for HttpOperation<'_> {
     }
 
     fn judge_cut(&self, fault: Fault) -> Judged {
-        judge_transport(self.request.repeat, fault, self.progress.sent())
+        let mut judged = judge_transport(self.request.repeat, fault, self.progress.sent());
+        if !self.handed_over {
+            // The time went into a hook of the caller's own (1.5).
+            judged.judgement.verdict = None;
+        }
+        judged
     }
 }
 
