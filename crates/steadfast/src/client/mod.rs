@@ -32,6 +32,9 @@ use exchange::Hooks;
 /// Make one per upstream and process, and clone it: the circuit breaker, the bulkhead, the rate limit and the retry
 /// budget are state, and they protect only if every call goes through the same one. Clones share it.
 ///
+/// A client needs a tokio runtime with time and I/O (`enable_all`). Calls may come from several runtimes; a connection lives
+/// in the one that opened it, so each must go on running, or be dropped, before another's calls can rely on the pool.
+///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;

@@ -10,6 +10,8 @@ mod closure;
 mod deadlines;
 mod harness;
 mod headers;
+mod hostile;
 mod rate_limit;
 mod results;
 mod retries;
+mod types;
