@@ -11,13 +11,14 @@ use std::pin::Pin;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
+use steadfast_http::Sent;
 use steadfast_policy::breaker::Permit;
 use steadfast_policy::budget::RetryPermit;
 use steadfast_policy::line::{Missing, Slot, Ticket};
 use steadfast_policy::{Answer, Time};
 
 use crate::call::Call;
-use crate::operation::{Judged, ResultKind};
+use crate::operation::Judged;
 use crate::report::WaitReason;
 use crate::timer::Timer;
 use crate::upstream::{Entrant, Policies, Refused, Step, Upstream};
@@ -162,7 +163,10 @@ impl Grant<'_> {
     fn settle_budget(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
         let answer = judged.judgement.answer;
         match self.retry.take() {
-            Some(permit) if judged.result == ResultKind::PoolFull => policies.budget.retry_unsent(now, permit),
+            // Ours alone, and nothing went out: no room in the pool, a hook that failed (2.9).
+            Some(permit) if judged.sent == Sent::No && judged.judgement.verdict.is_none() => {
+                policies.budget.retry_unsent(now, permit);
+            }
             Some(permit) => policies.budget.retry_done(now, permit, answer),
             None if self.first => policies.budget.first_done(now, answer),
             None => {}

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use steadfast_http::Fault;
 use steadfast_policy::deadline::{self, Deadline};
-use steadfast_policy::retry::{self, Decision};
+use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
 use crate::admission::{self, PaidRetry};
@@ -45,12 +45,10 @@ pub(crate) struct Options<'a> {
 pub(crate) struct Finished<Out> {
     /// The latest response, if any attempt got one.
     pub(crate) response: Option<Out>,
-    /// The latest failure.
+    /// The latest failure that an attempt brought; the last attempt may have been cut, and brought none.
     pub(crate) failure: Option<Out>,
     /// The kind of error, if there is no response.
     pub(crate) kind: ErrorKind,
-    /// When it makes sense to call again, where that is known.
-    pub(crate) retry_after: Option<Duration>,
     /// Everything that happened.
     pub(crate) report: Report,
 }
@@ -67,8 +65,8 @@ pub(crate) struct Call<'a> {
 
 /// Why the loop stopped.
 enum End {
-    /// The last attempt's result is what comes back.
-    Result(Ended),
+    /// The last attempt's result is what comes back; and when it makes sense to call again, where that is known.
+    Result(Ended, Option<Duration>),
     /// Our own limits refused the next attempt.
     Refused(Refused),
     /// The deadline cut the last attempt.
@@ -116,8 +114,11 @@ pub(crate) async fn run<O: Operation>(
             return call.finish(results, end);
         }
         match decision {
-            Decision::Return => return call.finish(results, End::Result(Ended::Response)),
-            Decision::GiveUp(reason) => return call.finish(results, End::Result(reason.into())),
+            Decision::Return => return call.finish(results, End::Result(Ended::Response, None)),
+            Decision::GiveUp(reason) => {
+                let retry_after = call.worth_trying_after(reason, &judged);
+                return call.finish(results, End::Result(reason.into(), retry_after));
+            }
             Decision::RetryAt { at, wait, reason, permit } => {
                 paid = Some(PaidRetry::new(upstream, permit));
                 call.wait_to_retry(number + 1, at, wait, reason.into(), timer.as_mut()).await;
@@ -177,6 +178,18 @@ impl<'a> Call<'a> {
         evidence.then_some(Verdict::Timeout)
     }
 
+    /// When it makes sense to call again, although this call does not wait for it.
+    fn worth_trying_after(&self, reason: GiveUp, judged: &Judged) -> Option<Duration> {
+        match reason {
+            GiveUp::RetryAfterTooLong => judged.judgement.retry_after,
+            GiveUp::CircuitOpen => {
+                let refused = self.upstream.with(|policies| policies.breaker.check(self.now));
+                refused.err().and_then(|refused| refused.retry_after)
+            }
+            _ => None,
+        }
+    }
+
     async fn wait_to_retry(
         &mut self,
         number: u32,
@@ -215,17 +228,17 @@ impl<'a> Call<'a> {
 
     fn finish<Out>(mut self, results: Results<Out>, end: End) -> Finished<Out> {
         let (ended, kind, retry_after) = end.explain();
-        self.report.end(ended, self.now.since(self.started));
+        self.report.end(ended, self.now.since(self.started), retry_after);
         let upstream = self.upstream;
         match end {
             End::Refused(Refused::Deadline | Refused::Closed) | End::Cut => {}
             End::Refused(_) | End::PoolFull => {
                 upstream.events.emit(|| Event::Rejected { upstream: upstream.name.clone(), kind, retry_after });
             }
-            End::Result(reason @ (Ended::BudgetCeiling | Ended::BudgetEfficacy)) => {
+            End::Result(reason @ (Ended::BudgetCeiling | Ended::BudgetEfficacy), _) => {
                 upstream.events.emit(|| Event::BudgetDenied { upstream: upstream.name.clone(), reason });
             }
-            End::Result(_) => {}
+            End::Result(..) => {}
         }
         let answered = results.response.is_some();
         let (attempts, duration) = (self.report.attempt_count(), self.report.duration());
@@ -236,7 +249,7 @@ impl<'a> Call<'a> {
             attempts,
             duration,
         });
-        Finished { response: results.response, failure: results.failure, kind, retry_after, report: self.report }
+        Finished { response: results.response, failure: results.failure, kind, report: self.report }
     }
 }
 
@@ -245,7 +258,7 @@ impl End {
     fn early(judged: &Judged) -> Option<Self> {
         match (judged.result, judged.outcome) {
             (ResultKind::PoolFull, _) => Some(Self::PoolFull),
-            (ResultKind::StaleResponse, _) => Some(Self::Result(Ended::Stale408)),
+            (ResultKind::StaleResponse, _) => Some(Self::Result(Ended::Stale408, None)),
             (_, Outcome::Fault(Fault::Deadline)) => Some(Self::Cut),
             _ => None,
         }
@@ -254,7 +267,7 @@ impl End {
     /// The reason, the kind of error if no attempt got a response (7.2), and when to come back.
     fn explain(&self) -> (Ended, ErrorKind, Option<Duration>) {
         match *self {
-            Self::Result(ended) => (ended, ErrorKind::Unreachable, None),
+            Self::Result(ended, retry_after) => (ended, ErrorKind::Unreachable, retry_after),
             Self::Cut => (Ended::Deadline, ErrorKind::Timeout, None),
             Self::PoolFull => (Ended::BulkheadFull, ErrorKind::BulkheadFull, None),
             Self::Refused(refused) => {
@@ -281,7 +294,8 @@ impl<Out> Results<Out> {
     fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
         match kind {
             ResultKind::Response | ResultKind::StaleResponse => self.response = out,
-            ResultKind::Failure | ResultKind::PoolFull => self.failure = out,
+            // An attempt that was cut brings none; the one before it is still the latest.
+            ResultKind::Failure | ResultKind::PoolFull => self.failure = out.or(self.failure.take()),
         }
     }
 }

@@ -48,7 +48,7 @@ impl Clock {
         }
     }
 
-    /// The tokio instant of `at`; the origin for a clock that is not the system's.
+    /// The tokio instant of `at`; `None` beyond the range of the system's clock, and for a virtual one.
     pub(crate) fn instant(&self, at: Time) -> Option<Instant> {
         match &self.0 {
             Source::System { origin } => origin.checked_add(at.since(Time::ZERO)),
@@ -71,7 +71,7 @@ impl Clock {
     /// Cancel safe: dropping the future only forgets the wait.
     ///
     /// # Panics
-    /// With the system clock outside a tokio runtime, as every tokio timer does.
+    /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), as every tokio timer does.
     pub async fn wait_until(&self, at: Time) {
         let mut timer = std::pin::pin!(crate::timer::Timer::new());
         std::future::poll_fn(|cx| timer.as_mut().poll_until(cx, self, at)).await;

@@ -60,35 +60,22 @@ struct Inner {
     kind: ErrorKind,
     upstream: Arc<str>,
     detail: Option<String>,
-    retry_after: Option<Duration>,
     report: Report,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, upstream: &Arc<str>, report: Report) -> Self {
-        Self(Box::new(Inner {
-            kind,
-            upstream: Arc::clone(upstream),
-            detail: None,
-            retry_after: None,
-            report,
-            source: None,
-        }))
+        Self(Box::new(Inner { kind, upstream: Arc::clone(upstream), detail: None, report, source: None }))
     }
 
     /// The caller's own mistake, found before anything was asked or sent.
     pub(crate) fn invalid_request(upstream: &Arc<str>, detail: impl fmt::Display) -> Self {
         let mut report = Report::default();
-        report.end(Ended::InvalidRequest, Duration::ZERO);
+        report.end(Ended::InvalidRequest, Duration::ZERO, None);
         let mut error = Self::new(ErrorKind::InvalidRequest, upstream, report);
         error.0.detail = Some(detail.to_string());
         error
-    }
-
-    pub(crate) fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
-        self.0.retry_after = retry_after;
-        self
     }
 
     pub(crate) fn with_source(mut self, source: Option<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -113,7 +100,7 @@ impl Error {
 
     /// When it makes sense to call again, where that is known.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.0.retry_after
+        self.0.report.retry_after()
     }
 
     /// Every attempt, every wait, and why the call ended.
@@ -202,7 +189,6 @@ impl fmt::Debug for Error {
             .field("kind", &self.0.kind)
             .field("upstream", &self.0.upstream)
             .field("detail", &self.0.detail)
-            .field("retry_after", &self.0.retry_after)
             .field("report", &self.0.report)
             .field("source", &self.0.source)
             .finish()

@@ -1,6 +1,7 @@
 //! What a client tells whoever listens, while it happens. Delivered outside of every lock.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ pub enum Event {
 }
 
 /// Where events go: to the log, and to whoever listens. Called on the calling task, outside of every lock: a hook may
-/// read snapshots, and should return soon.
+/// read snapshots, and should return soon. One that panics is noted in the log, and changes nothing.
 #[derive(Clone, Default)]
 pub(crate) struct EventHook(Option<Arc<Hook>>);
 
@@ -88,8 +89,11 @@ impl EventHook {
         }
         let event = event();
         log(&event);
-        if let Some(hook) = &self.0 {
-            hook(&event);
+        let Some(hook) = &self.0 else { return };
+        // Events are told while permits and slots change hands, and while calls are dropped: a hook that panics must not
+        // lose any, nor end the process with a panic inside a panic.
+        if catch_unwind(AssertUnwindSafe(|| hook(&event))).is_err() {
+            tracing::error!("an event hook panicked; the call goes on");
         }
     }
 

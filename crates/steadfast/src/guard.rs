@@ -48,7 +48,7 @@ pub enum GuardError<E> {
         /// Every attempt and wait.
         report: Box<Report>,
     },
-    /// A limit ended the call: deadline, open breaker, full bulkhead, rate limit.
+    /// A limit ended the call: deadline, attempt timeout, open breaker, full bulkhead, rate limit.
     Limit {
         /// Which, and what happened before.
         error: Error,
@@ -118,6 +118,10 @@ impl Guard {
     ///
     /// # Errors
     /// The operation's own error, or the limit that ended the call.
+    ///
+    /// # Panics
+    /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once something has to be
+    /// waited for.
     pub async fn call<T, E, F, Fut>(&self, operation: F) -> Result<T, GuardError<E>>
     where
         F: FnMut(Context) -> Fut + Send,
@@ -136,6 +140,10 @@ impl Guard {
     ///
     /// # Errors
     /// The operation's own last error, or the limit that ended the call.
+    ///
+    /// # Panics
+    /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once something has to be
+    /// waited for.
     pub async fn call_transient<T, E, F, Fut, P>(
         &self,
         key: &str,
@@ -165,15 +173,16 @@ impl Guard {
         }
         let last = finished.failure.and_then(Result::err);
         let ended = finished.report.ended();
+        // 11.3: an open breaker is never an operation's error, even where it opened on this very call; nor is an attempt
+        // that we cut.
+        let is_own = finished.kind == ErrorKind::Unreachable
+            && ended != Ended::CircuitOpen
+            && finished.report.attempts().last().is_some_and(|last| last.outcome == Outcome::Error);
         match (finished.kind, last) {
-            // 11.3: an open breaker is never an operation's error, even where it opened on this very call.
-            (ErrorKind::Unreachable, Some(error)) if ended != Ended::CircuitOpen => {
-                Err(GuardError::Operation { error, report: Box::new(finished.report) })
-            }
+            (_, Some(error)) if is_own => Err(GuardError::Operation { error, report: Box::new(finished.report) }),
             (kind, last) => {
                 let kind = if ended == Ended::CircuitOpen { ErrorKind::CircuitOpen } else { kind };
-                let retry_after = finished.retry_after.or_else(|| self.snapshot().breaker.retry_after);
-                let error = Error::new(kind, &self.0.name, finished.report).with_retry_after(retry_after);
+                let error = Error::new(kind, &self.0.name, finished.report);
                 Err(GuardError::Limit { error, last })
             }
         }
@@ -278,7 +287,7 @@ impl GuardBuilder {
         self
     }
 
-    /// Tells of every transition, attempt, retry and refusal.
+    /// Tells of every transition, attempt, retry and refusal; as [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.events = EventHook::new(hook);
         self

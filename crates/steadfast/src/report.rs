@@ -184,6 +184,7 @@ pub struct Report {
     waits: Vec<WaitRecord>,
     ended: Ended,
     duration: Duration,
+    retry_after: Option<Duration>,
 }
 
 impl Report {
@@ -212,6 +213,12 @@ impl Report {
         self.duration
     }
 
+    /// When it makes sense to call again, where that is known: the upstream asked for a longer wait than is allowed, or
+    /// one of our own limits refused the next attempt.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
     pub(crate) fn push_attempt(&mut self, attempt: AttemptRecord) {
         match self.first {
             None => self.first = Some(attempt),
@@ -223,9 +230,10 @@ impl Report {
         self.waits.push(wait);
     }
 
-    pub(crate) fn end(&mut self, ended: Ended, duration: Duration) {
+    pub(crate) fn end(&mut self, ended: Ended, duration: Duration, retry_after: Option<Duration>) {
         self.ended = ended;
         self.duration = duration;
+        self.retry_after = retry_after;
     }
 }
 

@@ -2,6 +2,7 @@
 //! an await. Tasks are woken and events delivered after it was let go.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -18,6 +19,7 @@ use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::event::{Event, EventHook};
 use crate::snapshot::Snapshot;
+use crate::timer::{self, Timer};
 
 /// What the loop itself needs to know of the configuration.
 #[derive(Clone, Debug)]
@@ -222,34 +224,45 @@ impl Upstream {
         }
     }
 
+    // `closed` and `running` are two words that two threads write and read crosswise: whoever ends the last call must see
+    // that the upstream was closed, or whoever closes it must see that the call has ended. Only SeqCst promises that.
+
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.closed.load(Ordering::SeqCst)
     }
 
-    /// From here on every new call ends as closed.
-    pub(crate) fn refuse_new_calls(&self) {
-        self.closed.store(true, Ordering::Release);
+    /// From here on every new call ends as closed. Returns the latest deadline that a running call can have.
+    pub(crate) fn refuse_new_calls(&self) -> Time {
+        self.closed.store(true, Ordering::SeqCst);
+        self.clock.now() + self.rules.total_timeout
     }
 
     /// Counts a call as running until the returned guard is dropped; `None` once the upstream was closed.
     pub(crate) fn begin_call(&self) -> Option<Running<'_>> {
-        self.running.fetch_add(1, Ordering::AcqRel);
+        // Asked first, so that calls that are refused do not keep the count from reaching zero.
+        if self.is_closed() {
+            return None;
+        }
+        self.running.fetch_add(1, Ordering::SeqCst);
         let running = Running(self);
         (!self.is_closed()).then_some(running)
     }
 
-    /// Refuses new calls, and waits until the running ones have ended.
+    /// Waits until the running calls have ended, at the longest until `limit`: a call whose future is kept and not polled
+    /// never ends. To be called once new calls are refused.
     ///
-    /// Cancel safe: the upstream stays closed.
-    pub(crate) async fn close(&self) {
-        self.refuse_new_calls();
-        loop {
-            let ended = self.last_ended.notified();
-            if self.running.load(Ordering::Acquire) == 0 {
-                return;
+    /// Cancel safe: dropping the future only forgets the wait.
+    pub(crate) async fn ended(&self, limit: Time) {
+        let all_ended = async {
+            loop {
+                let ended = self.last_ended.notified();
+                if self.running.load(Ordering::SeqCst) == 0 {
+                    return;
+                }
+                ended.await;
             }
-            ended.await;
-        }
+        };
+        timer::until(pin!(all_ended), pin!(Timer::new()), &self.clock, limit).await;
     }
 }
 
@@ -258,7 +271,7 @@ pub(crate) struct Running<'a>(&'a Upstream);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 && self.0.is_closed() {
+        if self.0.running.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.is_closed() {
             self.0.last_ended.notify_waiters();
         }
     }

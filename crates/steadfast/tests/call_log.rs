@@ -44,8 +44,8 @@ fn c7_4_c8_6_the_log_tells_what_happened_and_no_secret() {
         "circuit breaker changed its state",
         "refused, nothing sent",
         "kind=circuit_open",
-        "ended upstream=billing attempts=3 duration=1.",
-        "reason=circuit_open",
+        "call ended upstream=billing ended=attempts_exhausted answered=true attempts=3 duration=1.",
+        "ended=circuit_open",
     ] {
         assert!(all.contains(expected), "{expected} in\n{all}");
     }

@@ -104,11 +104,7 @@ impl Caller {
     }
 
     fn failed(&self, call: u64, error: &Error) -> Ending {
-        let line = Line {
-            error: Some(error.kind().name()),
-            retry_after_ms: error.retry_after().map(ceil_ms),
-            ..self.line(call, error.report())
-        };
+        let line = Line { error: Some(error.kind().name()), ..self.line(call, error.report()) };
         Ending { line, exit: exit_of(error.kind()), message: Some(error.to_string()), body: None }
     }
 
@@ -130,7 +126,7 @@ impl Caller {
             attempts: report.attempts().map(attempt).collect(),
             waits: report.waits().iter().map(wait).collect(),
             ended: report.ended().name(),
-            retry_after_ms: None,
+            retry_after_ms: report.retry_after().map(ceil_ms),
             breaker: self.client.snapshot().breaker.state.name(),
         }
     }

@@ -26,7 +26,9 @@ pub(crate) fn text(stage: &Stage, width: Option<usize>) -> String {
         text,
         "Whether a POST without an idempotency key was carried out, a failure does not tell. Steadfast did not send\n\
          {not_repeated} of them again, and their callers saw the failure; the blind client resent such POSTs {resent} times.\n\
-         Requests and resends are counted at the upstreams."
+         Requests and resends are counted at the upstreams.\n\
+         Where a quarter of the attempts fails, retries stop at the budget's ceiling, a fifth of the calls: that is what\n\
+         keeps them from becoming the load. `retry_budget_ratio = 0.5` lifts it."
     );
     text
 }

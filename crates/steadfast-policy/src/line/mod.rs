@@ -258,7 +258,7 @@ impl Line {
     /// What a waiter waits for, as of the last call.
     pub fn missing(&self, ticket: Ticket) -> Missing {
         match self.waiters.all.get(&ticket.0).map(|waiter| waiter.stage) {
-            Some(Stage::Place { .. }) => Missing::Place,
+            Some(Stage::Place) => Missing::Place,
             _ => Missing::Slot,
         }
     }

@@ -117,7 +117,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Tells of every transition, attempt, retry and refusal. Called on the calling task, outside of every lock.
+    /// Tells of every transition, attempt, retry and refusal. Called on the calling task, outside of every lock: the hook
+    /// may take snapshots. One that panics is noted in the log, and the call goes on. One that holds a clone of the client
+    /// keeps it alive for ever.
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.events = EventHook::new(hook);
         self

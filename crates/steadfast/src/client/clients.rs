@@ -52,13 +52,14 @@ impl Clients {
         self.clients.values().map(ServiceClient::snapshot).collect()
     }
 
-    /// Closes every client: new calls are refused at all of them first, then each is waited for.
+    /// Closes every client: new calls are refused and idle connections closed at all of them first, then each is waited
+    /// for, as [`ServiceClient::close`] does. All of it takes no longer than the longest `total_timeout`.
+    ///
+    /// Cancel safe: every client stays closed to new calls.
     pub async fn close(&self) {
-        for client in self.clients.values() {
-            client.0.upstream.refuse_new_calls();
-        }
-        for client in self.clients.values() {
-            client.close().await;
+        let closing: Vec<_> = self.clients.values().map(|client| (client, client.refuse_new_calls())).collect();
+        for (client, limit) in closing {
+            client.0.upstream.ended(limit).await;
         }
     }
 }

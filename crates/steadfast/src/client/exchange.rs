@@ -43,7 +43,6 @@ pub type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// One attempt about to be sent, for a hook that signs it or fetches a fresh token. Only headers can be changed: where
 /// the request goes and what it says are the same on every attempt.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct AttemptParts<'a> {
     /// The number of the attempt; the first is 1.
@@ -56,6 +55,16 @@ pub struct AttemptParts<'a> {
     pub body: &'a Bytes,
     /// The headers as they will be sent.
     pub headers: &'a mut HeaderMap,
+}
+
+impl fmt::Debug for AttemptParts<'_> {
+    /// Without the URI, the headers and the body: they can hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttemptParts")
+            .field("attempt", &self.attempt)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The future of a per-attempt hook.

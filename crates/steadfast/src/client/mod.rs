@@ -19,6 +19,7 @@ use std::time::Duration;
 use http::{HeaderMap, Method};
 use steadfast_http::Rules;
 use steadfast_http::headers::{CallHeaders, Layers};
+use steadfast_policy::Time;
 
 use crate::config::Settings;
 use crate::snapshot::Snapshot;
@@ -30,6 +31,9 @@ use exchange::Hooks;
 ///
 /// Make one per upstream and process, and clone it: the circuit breaker, the bulkhead, the rate limit and the retry
 /// budget are state, and they protect only if every call goes through the same one. Clones share it.
+///
+/// A client needs a tokio runtime with time and I/O (`enable_all`). Calls may come from several runtimes; a connection lives
+/// in the one that opened it, so each must go on running, or be dropped, before another's calls can rely on the pool.
 ///
 /// ```no_run
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -160,12 +164,21 @@ impl ServiceClient {
         self.0.upstream.with(|policies| policies.breaker.reset(now));
     }
 
-    /// Refuses new calls, waits for the running ones (each ends by its deadline), and closes every connection (7.7).
+    /// Refuses new calls, closes idle connections, and waits for the running calls (7.7). Each ends by its deadline, and its
+    /// connection is closed with it; one whose future is kept and never polled is waited for to the latest deadline that it
+    /// can have, `total_timeout` from now, and no longer.
     ///
     /// Cancel safe: the client stays closed to new calls; call it again to wait on.
     pub async fn close(&self) {
-        self.0.upstream.close().await;
+        let limit = self.refuse_new_calls();
+        self.0.upstream.ended(limit).await;
+    }
+
+    /// The first half of [`close`](Self::close): what takes no time. Returns when the last call has ended at the latest.
+    pub(crate) fn refuse_new_calls(&self) -> Time {
+        let limit = self.0.upstream.refuse_new_calls();
         self.0.transport.close();
+        limit
     }
 }
 

@@ -16,6 +16,7 @@ use super::response::Response;
 use super::{ServiceClient, Shared};
 use crate::call::{self, Finished, Options};
 use crate::error::Error;
+use crate::report::Outcome;
 use crate::transport::TransportError;
 
 /// A request under construction. A mistake in it is reported by [`send`](Self::send), and nothing is sent then.
@@ -186,6 +187,10 @@ impl RequestBuilder {
     ///
     /// # Errors
     /// Only if no attempt got a response. See [`ErrorKind`](crate::ErrorKind).
+    ///
+    /// # Panics
+    /// In a tokio runtime that was built without time or I/O (`enable_all`), as everything of tokio's does, where the call
+    /// has to wait or to connect. Outside of any runtime a call that has to connect is an error.
     pub async fn send(self) -> Result<Response, Error> {
         let client = self.client.clone();
         let shared = &*client.0;
@@ -198,15 +203,19 @@ impl RequestBuilder {
         };
         let prepared = self.prepare(shared).map_err(|mistake| Error::invalid_request(name, mistake))?;
         let mut operation = HttpOperation::new(shared, prepared);
-        let Finished { response, failure, kind, retry_after, report } =
-            call::run(&shared.upstream, &mut operation, options).await;
+        let Finished { response, failure, kind, report } = call::run(&shared.upstream, &mut operation, options).await;
         match response {
             Some(Ok(answered)) => {
                 Ok(Response { upstream: name.clone(), head: answered.head, body: answered.body, report })
             }
             _ => {
-                let source = failure.and_then(Result::err).map(|error: TransportError| error.into());
-                Err(Error::new(kind, name, report).with_retry_after(retry_after).with_source(source))
+                // Only that of the last attempt: one that was cut brought none, whatever those before it did.
+                let last = report.attempts().last().map(|attempt| attempt.outcome);
+                let source = failure
+                    .and_then(Result::err)
+                    .filter(|error: &TransportError| last == Some(Outcome::Fault(error.fault())))
+                    .map(Into::into);
+                Err(Error::new(kind, name, report).with_source(source))
             }
         }
     }

@@ -60,7 +60,7 @@ impl Response {
     /// The body as JSON.
     ///
     /// # Errors
-    /// [`BodyError`] when it is not, or not of this type. The error names the position, never the content.
+    /// [`BodyError`] when it is not, or not of this type. Neither its text nor its `Debug` quotes the body.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, BodyError> {
         serde_json::from_slice(&self.body).map_err(|source| BodyError { upstream: Arc::clone(&self.upstream), source })
     }
@@ -138,8 +138,8 @@ impl fmt::Debug for StatusError {
 
 impl StdError for StatusError {}
 
-/// A body that is not the JSON that was expected.
-#[derive(Debug)]
+/// A body that is not the JSON that was expected. It says where; its [`source`](StdError::source), serde's own error, also
+/// says what it found there, and so can quote the body.
 pub struct BodyError {
     upstream: Arc<str>,
     source: serde_json::Error,
@@ -149,6 +149,18 @@ impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column) = (self.source.line(), self.source.column());
         write!(f, "the body from upstream '{}' is not the expected JSON (line {line}, column {column})", self.upstream)
+    }
+}
+
+impl fmt::Debug for BodyError {
+    /// Without the source, which can quote the body.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BodyError")
+            .field("upstream", &self.upstream)
+            .field("category", &self.source.classify())
+            .field("line", &self.source.line())
+            .field("column", &self.source.column())
+            .finish_non_exhaustive()
     }
 }
 

@@ -13,6 +13,9 @@ use super::TransportError;
 use super::decode::Decoded;
 use super::pool::PooledBody;
 
+/// So much memory at most is set aside because a head says that so many bytes will come.
+const AT_ONCE: u64 = 1024 * 1024;
+
 /// A response's body on its way in: whole, from the pool, decoded, or of another transport.
 ///
 /// Dropping it before its end closes the connection that it comes from.
@@ -64,7 +67,7 @@ impl ResponseBody {
             return Err(too_large());
         }
         let Some(second) = self.next_data().await? else { return Ok(first) };
-        let rest = self.size_hint().lower().min(max_bytes);
+        let rest = self.size_hint().lower().min(max_bytes).min(AT_ONCE);
         let mut whole = BytesMut::with_capacity(first.len() + second.len() + usize::try_from(rest).unwrap_or(0));
         whole.extend_from_slice(&first);
         drop(first);

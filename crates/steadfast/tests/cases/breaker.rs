@@ -142,6 +142,7 @@ fn c30_the_call_that_opens_it_keeps_its_response_and_does_not_wait_in_vain() {
     let second = world.get();
     assert_eq!((status(&second), waits(&second, WaitReason::Backoff).len()), (503, 1));
     assert_eq!(ended(&second), "circuit_open", "2.10: the fourth wait would be futile");
+    assert_eq!(second.unwrap().report().retry_after(), Some(secs(15)));
     assert_eq!(kind(&world.get()), ErrorKind::CircuitOpen);
     assert_eq!(world.upstream.requests(), 5);
 }

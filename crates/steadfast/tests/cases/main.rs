@@ -5,11 +5,14 @@
 mod breaker;
 mod bulkhead;
 mod cancellation;
+mod closing;
 mod closure;
 mod deadlines;
 mod harness;
 mod headers;
+mod hostile;
 mod rate_limit;
 mod reports;
 mod results;
 mod retries;
+mod types;

@@ -141,6 +141,7 @@ fn c12_a_longer_retry_after_than_allowed_comes_back_at_once() {
     let result = world.get();
     assert_eq!((status(&result), world.upstream.requests()), (429, 1));
     assert_eq!(ended(&result), "retry_after_too_long");
+    assert_eq!(result.unwrap().report().retry_after(), Some(secs(120)), "the caller may come back then");
     assert_eq!(world.clock.now().as_nanos(), 0);
 }
 

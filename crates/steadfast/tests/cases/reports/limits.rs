@@ -56,10 +56,10 @@ fn a92_a_listener_that_panics_returns_no_slot_twice() {
         .on_event(|event| assert!(!matches!(event, Event::Attempt { .. }), "the listener fails"))
         .build()
         .unwrap();
-    let calls = || join_all((0..5).map(|_| AssertUnwindSafe(client.get("/x").send()).catch_unwind()));
+    let calls = || join_all((0..5).map(|_| client.get("/x").send()));
     for _ in 0..3 {
         let results = clock.run(calls()).unwrap();
-        assert!(results.iter().all(Result::is_err), "each listener failed");
+        assert!(results.iter().all(Result::is_ok), "the call is none of the listener's business");
     }
     let line = client.snapshot().line;
     assert_eq!((line.in_use, line.queued, upstream.peak(), upstream.requests()), (0, 0, 1, 15));
