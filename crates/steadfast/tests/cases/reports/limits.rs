@@ -1,6 +1,6 @@
 //! Slots and places that were lost, doubled, or spent for nothing, and state that piled up (A89 to A98, A142, A144).
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::time::Duration;
 
 use futures_util::FutureExt;
