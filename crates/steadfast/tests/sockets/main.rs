@@ -9,6 +9,7 @@ mod addresses;
 mod basics;
 mod cancel;
 mod capacity;
+mod clients;
 mod framing;
 mod gzip;
 mod resets;
