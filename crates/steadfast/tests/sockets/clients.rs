@@ -1,11 +1,17 @@
 //! Whole clients over real sockets and threads: under stress, from several runtimes, and at the edges of framing.
 
 use std::collections::HashSet;
+use std::mem;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::Method;
+use bytes::Bytes;
+use http::{HeaderValue, Method, Response};
+use http_body::{Body, Frame};
+use steadfast::transport::{Exchange, ExchangeFuture, Outgoing, Progress, ResponseBody, TransportError};
 use steadfast::{ErrorKind, ServiceClient};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -250,4 +256,47 @@ fn a_runtime_without_time_panics_and_nothing_is_lost() {
     assert!(message.contains("enable_time"), "{message}");
     assert_eq!(client.snapshot().line.in_use, 0);
     assert_eq!(runtime().block_on(client.get("/").send()).unwrap().text(), "x");
+}
+
+/// A body that never ends and never brings anything, plain or as gzip (a header, and then no byte more).
+struct Endless {
+    gzip: bool,
+}
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = TransportError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+        let header: &[u8] = if mem::take(&mut self.gzip) { b"\x1f\x8b\x08\0\0\0\0\0\0\x03" } else { b"" };
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(header)))))
+    }
+}
+
+struct AnswersEndlessly {
+    gzip: bool,
+}
+
+impl Exchange for AnswersEndlessly {
+    fn exchange<'a>(&'a self, _: Outgoing, _: &'a mut Progress) -> ExchangeFuture<'a> {
+        let mut response = Response::new(ResponseBody::boxed(Endless { gzip: self.gzip }));
+        if self.gzip {
+            response.headers_mut().insert("content-encoding", HeaderValue::from_static("gzip"));
+        }
+        Box::pin(std::future::ready(Ok(response)))
+    }
+}
+
+/// 1.1: the deadline covers the body, even one that is always ready.
+#[tokio::test]
+async fn c1_1_a_body_that_brings_nothing_for_ever_ends_with_the_deadline() {
+    for gzip in [false, true] {
+        let client = ServiceClient::builder("http://upstream.test")
+            .total_timeout(ms(50))
+            .transport(AnswersEndlessly { gzip })
+            .build()
+            .unwrap();
+        let error = client.get("/").send().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout);
+    }
 }
