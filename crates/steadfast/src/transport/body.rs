@@ -15,6 +15,9 @@ use super::pool::PooledBody;
 
 /// So much memory at most is set aside because a head says that so many bytes will come.
 const AT_ONCE: u64 = 1024 * 1024;
+/// So many frames at most that bring nothing are passed over before others have a turn: a body of nothing else would let
+/// no deadline be looked at.
+pub(super) const AT_A_STRETCH: usize = 32;
 
 /// A response's body on its way in: whole, from the pool, decoded, or of another transport.
 ///
@@ -86,7 +89,13 @@ impl ResponseBody {
 
     /// The next piece that has bytes; trailers are passed over.
     async fn next_data(&mut self) -> Result<Option<Bytes>, TransportError> {
+        let mut passed_over = 0;
         while !self.is_end_stream() {
+            if passed_over == AT_A_STRETCH {
+                passed_over = 0;
+                tokio::task::yield_now().await;
+            }
+            passed_over += 1;
             let Some(frame) = self.frame().await else { return Ok(None) };
             if let Ok(data) = frame?.into_data()
                 && !data.is_empty()

@@ -16,6 +16,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body::Body;
 use steadfast_http::{Fault, Sent};
 
+use super::body::AT_A_STRETCH;
 use super::{ResponseBody, TransportError};
 
 /// A piece is handed on when it has this many bytes; it has at most as many more as one step of the decoder makes.
@@ -77,7 +78,7 @@ impl Decoded {
     }
 
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, TransportError>>> {
-        loop {
+        for _ in 0..AT_A_STRETCH {
             let Some(decoder) = &mut self.decoder else { return Poll::Ready(None) };
             while !self.input.is_empty() && decoder.get_ref().len() < PIECE {
                 match decoder.write(&self.input) {
@@ -100,6 +101,8 @@ impl Decoded {
                 None => return Poll::Ready(self.finish()),
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// The compressed stream has ended: what is left, if its trailer is there and right.

@@ -14,5 +14,6 @@ mod framing;
 mod gzip;
 mod resets;
 mod server;
+mod stress;
 mod timeouts;
 mod tls;
