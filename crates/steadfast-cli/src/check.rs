@@ -7,24 +7,33 @@ use steadfast::config::{Config, Effective, Entry, Origin, Problem, Problems};
 
 use crate::args::{CheckArgs, Format};
 use crate::exit::Exit;
+use crate::settings::Unusable;
 use crate::{output, settings};
 
 /// Checks, prints, and says how it went.
 pub(crate) fn run(args: &CheckArgs) -> Exit {
     let result = settings::from_file(Some(&args.file), args.table.as_deref(), &args.env_prefix);
-    if let Ok(config) = &result {
-        settings::warn(config);
-    }
-    let (exit, printed) = match (&result, args.output) {
-        (Ok(config), Format::Text) => (Exit::Ok, text(config)),
-        (Ok(config), Format::Json) => (Exit::Ok, output::json_line(&Document::of(config))),
-        (Err(problems), Format::Text) => {
+    let json = args.output == Format::Json;
+    let (exit, printed) = match &result {
+        Ok(config) => {
+            settings::warn(config);
+            match settings::clients(config) {
+                Ok(_) if json => (Exit::Ok, output::json_line(&Document::of(config))),
+                Ok(_) => (Exit::Ok, text(config)),
+                Err(unusable) if json => (Exit::Config, output::json_line(&Document::of_unusable(config, &unusable))),
+                Err(unusable) => {
+                    unusable.report();
+                    (Exit::Config, Ok(()))
+                }
+            }
+        }
+        Err(problems) if json => (Exit::Config, output::json_line(&Document::of_problems(problems))),
+        Err(problems) => {
             settings::report(problems);
             let n = problems.len();
             output::note(&format!("{n} problem{}", if n == 1 { "" } else { "s" }));
             (Exit::Config, Ok(()))
         }
-        (Err(problems), Format::Json) => (Exit::Config, output::json_line(&Document::of_problems(problems))),
     };
     match printed {
         Ok(()) => exit,
@@ -38,9 +47,6 @@ fn text(config: &Config) -> std::io::Result<()> {
         let mut table = output::table(["key", "value", "from"]);
         table.add_rows(upstream.entries().map(|entry| [entry.key.to_owned(), entry.value, entry.origin.to_string()]));
         text.push_str(&format!("upstream {name}\n{table}\n\n"));
-    }
-    if text.is_empty() {
-        output::note("warning: no upstream is configured here (is --table right?)");
     }
     output::text(&text)
 }
@@ -124,6 +130,19 @@ impl<'a> Document<'a> {
             nearest: problem.nearest(),
         };
         Self { ok: false, problems: problems.iter().map(fault).collect(), warnings: Vec::new(), upstreams: Vec::new() }
+    }
+}
+
+impl<'a> Document<'a> {
+    fn of_unusable(config: &'a Config, unusable: &'a Unusable) -> Self {
+        let (file, line, column, variable) = match &unusable.origin {
+            Some(Origin::File { file, line, column }) => (Some(file.as_str()), Some(*line), Some(*column), None),
+            Some(Origin::Env { variable }) => (None, None, None, Some(variable.as_str())),
+            _ => (None, None, None, None),
+        };
+        let (path, message) = (unusable.path.as_str(), unusable.message.as_str());
+        let problem = Fault { file, line, column, variable, path, message, nearest: None };
+        Self { ok: false, problems: vec![problem], upstreams: Vec::new(), ..Self::of(config) }
     }
 }
 

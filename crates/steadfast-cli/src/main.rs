@@ -30,11 +30,12 @@ fn main() -> ExitCode {
     };
     match cli.command {
         Command::Call(args) => match call::Plan::new(*args) {
-            Ok(plan) => on_runtime(call::run(plan)),
+            // On one thread calls enter in the order of their numbers, so that a run is the same each time.
+            Ok(plan) => on_runtime(Builder::new_current_thread(), call::run(plan)),
             Err(problem) => problem.report(),
         },
         Command::Check(args) => check::run(&args),
-        Command::Demo(args) => on_runtime(demo::run(args)),
+        Command::Demo(args) => on_runtime(Builder::new_multi_thread(), demo::run(args)),
         Command::Completions(args) => completions::run(&args),
     }
     .into()
@@ -48,8 +49,8 @@ fn not_understood(error: &clap::Error) -> Exit {
 }
 
 /// Runs one subcommand to its end.
-fn on_runtime(command: impl Future<Output = Exit>) -> Exit {
-    match Builder::new_multi_thread().enable_all().build() {
+fn on_runtime(mut builder: Builder, command: impl Future<Output = Exit>) -> Exit {
+    match builder.enable_all().build() {
         Ok(runtime) => {
             let exit = runtime.block_on(command);
             // What is still in flight was given up by an interrupt: nobody waits for it.

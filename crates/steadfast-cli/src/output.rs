@@ -29,6 +29,31 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// How wide the terminal is; `None` where there is none.
+pub(crate) fn width() -> Option<usize> {
+    Table::new().width().map(usize::from)
+}
+
+/// The text with its long lines broken between words, so that the terminal does not break them within.
+pub(crate) fn folded(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut folded = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        let mut column = 0;
+        for word in line.split_inclusive(' ') {
+            let length = word.trim_end().chars().count();
+            if column > 0 && column + length > width {
+                folded.truncate(folded.trim_end_matches(' ').len());
+                folded.push('\n');
+                column = 0;
+            }
+            folded.push_str(word);
+            column += word.chars().count();
+        }
+    }
+    folded
+}
+
 /// Below this a terminal is too narrow to fit a table to (or does not know its width); lines may then wrap.
 const NARROW: u16 = 60;
 
@@ -161,6 +186,14 @@ mod tests {
         assert_eq!(serde_json::to_string(&WaitMs(Ms::from(Duration::from_secs(2)))).unwrap(), "2000");
         assert_eq!(serde_json::to_string(&WaitMs(Ms::from(Duration::from_micros(87_250)))).unwrap(), "87.3");
         assert_eq!(ceil_ms(Duration::from_micros(14_999_001)), 15_000);
+    }
+
+    #[test]
+    fn lines_are_folded_between_words_and_never_within() {
+        assert_eq!(folded("ab cd ef\n\ngh\n", Some(5)), "ab cd\nef\n\ngh\n");
+        assert_eq!(folded("  ab abcdefg c\n", Some(5)), "  ab\nabcdefg\nc\n");
+        assert_eq!(folded("ab cd ef\n", None), "ab cd ef\n");
+        assert_eq!(folded("───── ─────\n", Some(11)), "───── ─────\n");
     }
 
     #[test]

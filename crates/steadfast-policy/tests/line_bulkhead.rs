@@ -64,6 +64,7 @@ fn c1_1_a_spent_deadline_takes_nothing() {
     assert_eq!(line.snapshot(at(5)).in_use, 0);
 }
 
+/// A91
 #[test]
 fn c5_1_first_in_first_out() {
     let mut line = line(1, 500);
@@ -123,6 +124,7 @@ fn c0_1_no_grant_beats_the_deadline() {
     let _held = admitted(line.enter(at(300), "", FAR));
 }
 
+/// A94: a grant is no reservation for ever.
 #[test]
 fn c5_1_a_grant_that_nobody_collects_goes_to_the_next() {
     let mut line = line(1, 500);
@@ -162,6 +164,7 @@ fn c5_2_a_slot_is_reclaimed_at_the_deadline() {
     assert_eq!(line.snapshot(at(301)).in_use, 0);
 }
 
+/// A92: what is returned twice counts once.
 #[test]
 fn c5_2_a_late_release_counts_if_nobody_was_there_before() {
     let mut line = line(1, 500);
@@ -174,6 +177,7 @@ fn c5_2_a_late_release_counts_if_nobody_was_there_before() {
     assert!(!line.release(at(500), held));
 }
 
+/// A89: a waiter that was cancelled, granted or not.
 #[test]
 fn c6_3_who_leaves_gives_everything_back() {
     let mut line = line(1, 500);
@@ -193,6 +197,7 @@ fn c6_3_who_leaves_gives_everything_back() {
     assert_eq!(line.snapshot(at(7)), LineSnapshot { in_use: 0, queued: 0, keys: 0 });
 }
 
+/// A90
 #[test]
 fn c5_1_a_waiter_that_gave_up_never_takes_a_slot_with_it() {
     let mut line = line(1, 100);
@@ -241,6 +246,7 @@ fn without_slots_nothing_is_admitted_and_nothing_breaks() {
     assert_eq!(line.poll(at(500), ticket), Entry::Refused(Refusal::BulkheadFull));
 }
 
+/// A97
 #[test]
 fn a_clock_that_steps_back_changes_nothing() {
     let mut line = line(1, 500);

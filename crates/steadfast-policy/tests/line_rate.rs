@@ -170,6 +170,7 @@ fn c6_2_first_come_first_served_among_keys() {
     assert_eq!(wakes(&mut line), [c]);
 }
 
+/// A96
 #[test]
 fn c6_2_nobody_overtakes_within_a_key() {
     let mut line = line(1);
@@ -276,6 +277,7 @@ fn c6_2_a_place_that_a_leaver_frees_starts_the_slot_wait() {
     drop(held);
 }
 
+/// A95: the line is as if that start had never been.
 #[test]
 fn c6_4_a_start_that_never_was_gives_its_place_back() {
     let mut line = line(2);
@@ -291,6 +293,7 @@ fn c6_4_a_start_that_never_was_gives_its_place_back() {
     assert_eq!(queued(line.enter(at(400), "", FAR)).1, at(1300));
 }
 
+/// A98
 #[test]
 fn c6_4_an_inner_gate_that_always_refuses_spends_nothing() {
     let mut line = line(2);
@@ -327,6 +330,7 @@ fn c6_2_a_grant_that_lapses_gives_its_place_back() {
     assert_eq!(queued(line.enter(at(600), "key", FAR)).1, at(1500));
 }
 
+/// A142, A143
 #[test]
 fn c6_4_keys_are_bounded_and_idle_ones_dropped() {
     let mut line = line_with(10, RateConfig { max_keys: 3, ..RATE });
@@ -355,6 +359,7 @@ fn c6_4_a_key_with_a_waiter_is_not_dropped() {
     start(&mut line, at(1700), "b");
 }
 
+/// A142
 #[test]
 fn c6_4_a_hundred_thousand_keys_leave_a_bounded_map() {
     let mut line = line_with(10, RateConfig { max_keys: 1000, ..RATE });

@@ -140,7 +140,7 @@ fn c2_1_attempts_count_the_first() {
     for (attempts, last) in [(1, 1), (3, 3)] {
         let rules = RetryRules { attempts, ..RetryRules::default() };
         let gives_up = |attempt| Question { rules, attempt, ..Question::new() }.wait().is_err();
-        let sent = (1..).find(|&attempt| gives_up(attempt));
+        let sent = (1..10).find(|&attempt| gives_up(attempt));
         assert_eq!(sent, Some(last));
     }
     let rules = RetryRules { attempts: 0, ..RetryRules::default() };

@@ -158,17 +158,20 @@ impl<'a> Call<'a> {
             }
         };
         // A transport may have seen the deadline pass before this timer did.
+        let asked_at = operation.asked_at(attempt);
         if judged.outcome == Outcome::Fault(Fault::Deadline) {
-            judged.judgement.verdict = self.deadline_verdict(attempt);
+            judged.judgement.verdict = asked_at.and_then(|asked_at| self.deadline_verdict(asked_at));
             judged.judgement.advice = Advice::NotRetryable;
+        } else if asked_at.is_none() {
+            judged.judgement.verdict = None;
         }
         (out, judged)
     }
 
     /// 1.5: an attempt that the deadline cut is evidence only if it had time enough to be answered.
-    fn deadline_verdict(&self, attempt: Attempt) -> Option<Verdict> {
+    fn deadline_verdict(&self, asked_at: Time) -> Option<Verdict> {
         let rules = &self.upstream.rules;
-        let ran = self.now.since(attempt.started);
+        let ran = self.now.since(asked_at);
         let evidence = self.options.timeout_is_evidence
             && deadline::is_timeout_evidence(ran, rules.timeout_evidence, rules.total_timeout);
         evidence.then_some(Verdict::Timeout)
@@ -224,6 +227,15 @@ impl<'a> Call<'a> {
             }
             End::Result(_) => {}
         }
+        let answered = results.response.is_some();
+        let (attempts, duration) = (self.report.attempt_count(), self.report.duration());
+        upstream.events.emit_fine(|| Event::Ended {
+            upstream: upstream.name.clone(),
+            ended,
+            answered,
+            attempts,
+            duration,
+        });
         Finished { response: results.response, failure: results.failure, kind, retry_after, report: self.report }
     }
 }

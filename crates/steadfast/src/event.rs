@@ -54,6 +54,19 @@ pub enum Event {
         /// When it makes sense to come back, where that is known.
         retry_after: Option<Duration>,
     },
+    /// A call ended.
+    Ended {
+        /// The upstream's name.
+        upstream: Arc<str>,
+        /// Why: the one reason that its report has.
+        ended: Ended,
+        /// Whether there is something to return: a response, or an operation's value.
+        answered: bool,
+        /// How many attempts were made.
+        attempts: u32,
+        /// How long it took as a whole.
+        duration: Duration,
+    },
 }
 
 /// Where events go: to the log, and to whoever listens. Called on the calling task, outside of every lock: a hook may
@@ -80,9 +93,9 @@ impl EventHook {
         }
     }
 
-    /// The same for what happens on every call, which the log shows at its finest level only.
+    /// The same for what happens on every call, which the log shows at its finest levels only.
     pub(crate) fn emit_fine(&self, event: impl FnOnce() -> Event) {
-        if self.0.is_some() || tracing::enabled!(tracing::Level::TRACE) {
+        if self.0.is_some() || tracing::enabled!(tracing::Level::DEBUG) {
             self.emit(event);
         }
     }
@@ -104,6 +117,9 @@ fn log(event: &Event) {
         }
         Event::BudgetDenied { upstream, reason } => {
             tracing::warn!(%upstream, %reason, "the retry budget denied a retry");
+        }
+        Event::Ended { upstream, ended, answered, attempts, duration } => {
+            tracing::debug!(%upstream, %ended, answered, attempts, ?duration, "call ended");
         }
         Event::Rejected { upstream, kind, retry_after } => {
             tracing::info!(%upstream, %kind, ?retry_after, "refused, nothing sent");

@@ -59,6 +59,12 @@ pub(crate) trait Operation: Send {
     /// What the result tells the policies.
     fn judge(&self, attempt: Attempt, ran: Duration, out: &Self::Out) -> Judged;
 
+    /// When the dependency was first asked, in the attempt that was cut; `None` if it never was. What came before is
+    /// our own time, and no evidence against it (1.5).
+    fn asked_at(&self, attempt: Attempt) -> Option<Time> {
+        Some(attempt.started)
+    }
+
     /// What an attempt tells them that was cut by its own timeout or by the deadline.
     fn judge_cut(&self, fault: Fault) -> Judged;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use steadfast::report::{AttemptRecord, WaitRecord};
-use steadfast::{Clients, Error, ErrorKind, Report, Response, ServiceClient};
+use steadfast::{Error, ErrorKind, Report, Response, ServiceClient};
 
 use super::plan::{Plan, Request, Target};
 use super::record::{Attempt, Line, Record, Wait};
@@ -32,11 +32,17 @@ impl Caller {
             Target::Url { base_url, settings } => settings::from_url(&plan.upstream, base_url, settings),
         };
         let config = config.map_err(|problems| {
-            settings::report(&problems);
+            match &plan.target {
+                Target::Configured { .. } => settings::report(&problems),
+                Target::Url { .. } => settings::report_url(&problems),
+            }
             Exit::Config
         })?;
         settings::warn(&config);
-        let clients = Clients::new(&config).map_err(|error| complain(&error, Exit::Config))?;
+        let clients = settings::clients(&config).map_err(|unusable| {
+            unusable.report();
+            Exit::Config
+        })?;
         let client = clients.client(&plan.upstream).map_err(|error| {
             let exit = complain(&error, Exit::Usage);
             if matches!(&plan.target, Target::Configured { file: None, .. }) {

@@ -157,6 +157,9 @@ fn parse_settings(set: &[String]) -> Result<Vec<(String, String)>, Mistake> {
     let mut settings = Vec::with_capacity(set.len());
     for text in set {
         match text.split_once('=') {
+            Some((key, _)) if key.trim().replace('-', "_").eq_ignore_ascii_case("base_url") => {
+                return mistake("the base URL is that of --url; --set takes the other keys");
+            }
             Some((key, value)) if !key.trim().is_empty() => {
                 settings.push((key.trim().to_owned(), value.trim().to_owned()));
             }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::io;
 
+use comfy_table::Table;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::scenario::BLIND_RETRIES;
@@ -15,6 +16,8 @@ use crate::output::{self, human};
 
 /// Transitions shown under the table.
 const LATEST: usize = 5;
+/// Columns of the terminal that the whole table needs.
+const WIDE: usize = 120;
 
 /// The view.
 #[derive(Debug)]
@@ -27,7 +30,7 @@ pub(crate) struct Live {
 impl Live {
     /// Says what will be seen.
     pub(crate) fn new(args: DemoArgs, stage: &Stage) -> io::Result<Self> {
-        output::text(&format!(
+        let intro = format!(
             "Five upstreams, {} calls a second to each for {}, through Steadfast and through a client with {BLIND_RETRIES} blind \
              retries.\nAn open breaker stays so for {} here (breaker_cool_down). Seed {}. `steadfast demo --help` says what \
              each upstream does.\n\n",
@@ -35,7 +38,8 @@ impl Live {
             human(stage.timeline.duration()),
             human(stage.timeline.cool_down()),
             args.seed,
-        ))?;
+        );
+        output::text(&output::folded(&intro, output::width()))?;
         let screen = crate::is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stdout());
             match ProgressStyle::with_template("{msg}") {
@@ -71,24 +75,12 @@ impl Live {
                 output::text(&format!("{line}\n"))?;
             }
         }
-        output::text(&format!("\n{}", summary::text(stage)))
+        let width = output::width();
+        output::text(&output::folded(&format!("\n{}", summary::text(stage, width)), width))
     }
 
     fn frame(&self, stage: &Stage) -> String {
-        let mut table = output::table([
-            "upstream",
-            "breaker",
-            "calls",
-            "succeeded",
-            "requests",
-            "p50",
-            "p99",
-            "failed calls",
-            "blind: succeeded",
-            "requests",
-            "p99",
-        ]);
-        table.add_rows(stage.lanes.iter().map(row));
+        let table = table(stage, output::width());
         let (now, end) = (stage.timeline.now(), stage.timeline.duration());
         let mut frame = format!("{:.1} s of {}\n{table}\n", now.min(end).as_secs_f64(), human(end));
         for line in self.latest.iter().rev().take(LATEST).rev() {
@@ -96,6 +88,42 @@ impl Live {
         }
         frame
     }
+}
+
+/// All columns where there is room, and those that matter most where there is not.
+fn table(stage: &Stage, width: Option<usize>) -> Table {
+    if width.is_none_or(|width| width >= WIDE) {
+        let mut table = output::table([
+            "\nupstream",
+            "\nbreaker",
+            "\ncalls",
+            "\nsucceeded",
+            "\nrequests",
+            "\np50",
+            "\np99",
+            "\nfailed calls",
+            "blind:\nsucceeded",
+            "\nrequests",
+            "\np99",
+        ]);
+        table.add_rows(stage.lanes.iter().map(row));
+        return table;
+    }
+    let mut table = output::table([
+        "\nupstream",
+        "\nbreaker",
+        "\ncalls",
+        "\nsuccess",
+        "\nsent",
+        "\np99",
+        "blind:\nsuccess",
+        "\nsent",
+    ]);
+    table.add_rows(stage.lanes.iter().map(|lane| {
+        let [name, breaker, calls, succeeded, requests, _, p99, _, blind_succeeded, blind_requests, _] = row(lane);
+        [name, breaker, calls, succeeded, requests, p99, blind_succeeded, blind_requests]
+    }));
+    table
 }
 
 fn row(lane: &Lane) -> [String; 11] {

@@ -4,25 +4,18 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::time::Duration;
 
+use comfy_table::Table;
+
 use super::scenario::Kind;
 use super::stage::{Lane, Stage};
 use crate::output::{self, human};
 
+/// Columns of the terminal that the whole table needs.
+const WIDE: usize = 106;
+
 /// The summary's text.
-pub(crate) fn text(stage: &Stage) -> String {
-    let mut table = output::table([
-        "\nupstream",
-        "\ncalls",
-        "succeeded\nSteadfast",
-        "\nblind",
-        "requests\nSteadfast",
-        "\nblind",
-        "p99\nSteadfast",
-        "\nblind",
-        "unsafe resends\nSteadfast",
-        "\nblind",
-    ]);
-    table.add_rows(stage.lanes.iter().map(row));
+pub(crate) fn text(stage: &Stage, width: Option<usize>) -> String {
+    let table = table(stage, width);
     let mut text = format!("{table}\n\n");
     for lane in stage.lanes.iter().filter(|lane| lane.kind == Kind::Down) {
         let _ = write!(text, "{}", outage(lane, &stage.timeline.outage()));
@@ -31,11 +24,23 @@ pub(crate) fn text(stage: &Stage) -> String {
     let resent: u64 = stage.lanes.iter().map(|lane| lane.blind.upstream.seen().unsafe_resends).sum();
     let _ = writeln!(
         text,
-        "A POST without an idempotency key may have been carried out although no answer came. Steadfast did not send\n\
-         {not_repeated} of them again, and their callers saw the failure; the blind client resent such a POST {resent} times.\n\
+        "Whether a POST without an idempotency key was carried out, a failure does not tell. Steadfast did not send\n\
+         {not_repeated} of them again, and their callers saw the failure; the blind client resent such POSTs {resent} times.\n\
          Requests and resends are counted at the upstreams."
     );
     text
+}
+
+/// All columns where there is room, and the first six where there is not.
+fn table(stage: &Stage, width: Option<usize>) -> Table {
+    const FIRST: [&str; 6] =
+        ["\nupstream", "\ncalls", "succeeded\nSteadfast", "\nblind", "requests\nSteadfast", "\nblind"];
+    const REST: [&str; 4] = ["p99\nSteadfast", "\nblind", "unsafe resends\nSteadfast", "\nblind"];
+    let columns = if width.is_none_or(|width| width >= WIDE) { FIRST.len() + REST.len() } else { FIRST.len() };
+    let mut table = output::table(FIRST);
+    table.set_header(FIRST.into_iter().chain(REST).take(columns));
+    table.add_rows(stage.lanes.iter().map(|lane| row(lane).into_iter().take(columns)));
+    table
 }
 
 fn row(lane: &Lane) -> [String; 10] {

@@ -97,8 +97,28 @@ fn a_file_that_cannot_be_read_or_parsed_is_a_problem_too() {
 }
 
 #[test]
-fn no_upstream_at_all_is_worth_a_warning() {
+fn the_wrong_table_is_a_problem_that_names_the_right_one() {
     let file = File::new("wrong-table.toml", GOOD);
-    let run = check(&file, &["--table", "plugin.htp"]);
-    assert!(run.stderr.contains("plugin.htp") || run.stderr.contains("no upstream"), "{run:?}");
+    for args in [&[][..], &["--table", "plugin.htp"]] {
+        let run = check(&file, args);
+        assert_eq!(run.code, 78, "{run:?}");
+        assert!(run.stderr.contains("plugin.http"), "{run:?}");
+    }
+}
+
+#[test]
+fn roots_that_cannot_be_read_are_a_problem_of_the_file_that_names_them() {
+    let text = "[upstreams.a]\nbase_url = \"https://127.0.0.1:9\"\ntls_roots = [\"/does/not/exist.pem\"]\n";
+    let file = File::new("roots.toml", text);
+    for args in [&["check", file.path()][..], &["call", "--config", file.path(), "a", "GET", "/x"]] {
+        let run = steadfast(args);
+        assert_eq!((run.code, run.stdout.as_str()), (78, ""), "{run:?}");
+        let place = format!("error: {}:3:13: upstreams.a.tls_roots: ", file.path());
+        assert!(run.stderr.starts_with(&place) && run.stderr.contains("/does/not/exist.pem"), "{run:?}");
+    }
+    let run = check(&file, &["--output", "json"]);
+    let document = &run.lines()[0];
+    let problem = &document["problems"][0];
+    assert_eq!((run.code, &document["ok"], &problem["line"]), (78, &false.into(), &3.into()), "{run:?}");
+    assert_eq!(problem["path"], "upstreams.a.tls_roots", "{problem}");
 }

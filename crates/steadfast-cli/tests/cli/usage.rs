@@ -25,6 +25,7 @@ fn a_mistake_of_usage_exits_with_64() {
         &["call", "--url", url, "GET", "/x", "--output", "xml"],
         &["call", "--url", url, "GET", "/x", "--set", "retries"],
         &["call", "--url", url, "GET", "/x", "--set", "=1"],
+        &["call", "--url", url, "GET", "/x", "--set", "base_url=http://127.0.0.1:8"],
         &["call", "a", "GET", "/x", "--set", "retries=1"],
         &["call", "--url", url, "POST", "/x", "--json-body"],
         &["call", "--url", url, "POST", "/x", "--json-body", "-d", "{"],
@@ -67,6 +68,24 @@ fn a_setting_that_is_no_key_or_out_of_bounds_is_a_problem_of_configuration() {
         let run = steadfast(&["call", "--url", "http://127.0.0.1:9", "GET", "/x", "--set", set]);
         assert_eq!((run.code, run.stdout.as_str()), (78, ""), "{run:?}");
         assert!(run.stderr.contains(words), "{run:?}");
+    }
+}
+
+#[test]
+fn a_problem_of_a_call_by_url_is_told_in_the_words_that_were_typed() {
+    let url = "http://127.0.0.1:9";
+    let cases: &[(&[&str], &str)] = &[
+        (
+            &["--url", url, "--set", "retrys=1", "GET", "/x"],
+            "error: --set retrys: unknown key; did you mean `retries`?\n",
+        ),
+        (&["--url", "127.0.0.1:9", "GET", "/x"], "error: --url: expected an absolute URL"),
+        (&["--url", url, "--set", "retries=1", "a.b", "GET", "/x"], "error: UPSTREAM: expected an upstream's name"),
+    ];
+    for (args, words) in cases {
+        let run = steadfast(&[&["call"], *args].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (78, ""), "{run:?}");
+        assert!(run.stderr.starts_with(words) && !run.stderr.contains("SET_"), "{run:?}");
     }
 }
 

@@ -6,7 +6,7 @@ fn parse(text: &str) -> Result<BaseUrl, BaseUrlError> {
     BaseUrl::parse(text)
 }
 
-/// 9.3, 8.3, B12, B16: one clear error for each mistake.
+/// 9.3, 8.3, A134, B12, B16: one clear error for each mistake.
 #[test]
 fn c9_3_what_is_no_base_url() {
     use BaseUrlError as E;

@@ -68,6 +68,11 @@ impl Keys {
         self.by_name.len()
     }
 
+    /// Every index that there is, vacant ones included.
+    pub(super) fn indices(&self) -> std::ops::Range<u32> {
+        0..self.keys.len() as u32
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<u32> {
         if name.is_empty() { Some(UNNAMED) } else { self.by_name.get(name).copied() }
     }

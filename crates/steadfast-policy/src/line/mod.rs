@@ -61,6 +61,7 @@
 mod config;
 mod keys;
 mod places;
+mod reconfigure;
 mod settle;
 mod slots;
 mod waiters;
@@ -199,28 +200,26 @@ impl Line {
     fn enter_key(&mut self, now: Time, index: u32, deadline: Time) -> Entry {
         let key = &self.keys[index];
         let rank = key.queue.len();
+        let place_limit = self.rate.wait.map_or(Time::MAX, |wait| now + wait);
         let has_place = key.places.opens(rank, &self.rate).is_some_and(|at| at <= now);
         let stage = if has_place {
             // After `settle` a free slot means that nobody waits for one.
             if self.slots.has_free() {
                 let start = self.stamp(index);
-                if let Some(slot) = self.slots.take(start, deadline) {
-                    return Entry::Admitted(slot);
-                }
+                return Entry::Admitted(self.slots.take(start, deadline));
             }
             if self.slot_wait.is_zero() {
                 return Entry::Refused(Refusal::BulkheadFull);
             }
             Stage::Slot { limit: now + self.slot_wait }
         } else {
-            let limit = self.rate.wait.map_or(Time::MAX, |wait| now + wait);
             let estimate = key.places.estimate(now, rank, &self.rate).at;
-            if estimate > limit || estimate >= deadline {
+            if estimate > place_limit || estimate >= deadline {
                 return Entry::Refused(rate_limited(now, estimate));
             }
-            Stage::Place { limit }
+            Stage::Place
         };
-        let ticket = self.waiters.add(Waiter { key: index, deadline, stage, asks_at: Time::MAX });
+        let ticket = self.waiters.add(Waiter { key: index, deadline, place_limit, stage, asks_at: Time::MAX });
         let key = &mut self.keys[index];
         key.queue.push_back(ticket);
         key.eligible += usize::from(has_place);

@@ -52,10 +52,15 @@ pub(super) struct Places {
 impl Places {
     /// Records a start, which must be allowed and not earlier than the last.
     pub(super) fn stamp(&mut self, now: Time, rate: &Rate) {
+        self.forget(now, rate);
+        self.starts.push_back(now);
+    }
+
+    /// Forgets the starts that have left the window.
+    pub(super) fn forget(&mut self, now: Time, rate: &Rate) {
         while self.starts.front().is_some_and(|&start| start + rate.window <= now) {
             self.starts.pop_front();
         }
-        self.starts.push_back(now);
     }
 
     /// Takes a start back, as if it had never been, whatever started since. Starts of the same instant are alike.
@@ -71,9 +76,9 @@ impl Places {
         if rank >= rate.places {
             return None;
         }
-        // The ring as if it were full: what is missing in front are places that nobody has used.
-        let unused = rate.places.saturating_sub(self.starts.len());
-        let Some(position) = rank.checked_sub(unused) else { return Some(Time::ZERO) };
+        // With as many in the window as there are places, the oldest must leave for the first; where there are fewer, the
+        // first need nothing to leave.
+        let Some(position) = (rank + self.starts.len()).checked_sub(rate.places) else { return Some(Time::ZERO) };
         self.starts.get(position).map(|&start| start + rate.window)
     }
 

@@ -80,10 +80,9 @@ impl Line {
         key.eligible -= 1;
         let start = self.stamp(waiter.key);
         let lease = self.grant_lapses(limit, waiter.deadline);
-        if let Some(slot) = self.slots.reserve(ticket, start, lease) {
-            self.waiters.leaves_line(ticket, Stage::Granted { slot });
-            self.waiters.woken.insert(ticket);
-        }
+        let slot = self.slots.reserve(ticket, start, lease);
+        self.waiters.leaves_line(ticket, Stage::Granted { slot });
+        self.waiters.woken.insert(ticket);
         self.schedule(waiter.key);
     }
 
@@ -94,21 +93,26 @@ impl Line {
 
     /// Counts a start of the key now.
     pub(super) fn stamp(&mut self, key: u32) -> Start {
-        if !self.rate.is_unlimited() {
-            self.keys.stamp(key, self.now, &self.rate);
+        if self.rate.is_unlimited() {
+            // A key that is left over from a limit that there was goes with its last waiter.
+            self.keys.drop_unused(key);
+            return Start { key: None, at: self.now };
         }
-        Start { key, at: self.now }
+        self.keys.stamp(key, self.now, &self.rate);
+        Start { key: Some(key), at: self.now }
     }
 
     /// Takes a start back. If its key has been dropped since, the one in its stead has none of that time.
     pub(super) fn unstamp(&mut self, start: Start) {
-        self.keys[start.key].places.unstamp(start.at);
-        self.ripen(start.key, self.now);
+        if let Some(key) = start.key {
+            self.keys[key].places.unstamp(start.at);
+            self.ripen(key, self.now);
+        }
     }
 
     /// Lets the waiters of a key who have a place by now wait for a slot, since the moment in which they got it, but not
     /// since before `floor`.
-    fn ripen(&mut self, index: u32, floor: Time) {
+    pub(super) fn ripen(&mut self, index: u32, floor: Time) {
         loop {
             let key = &mut self.keys[index];
             let Some(&ticket) = key.queue.get(key.eligible) else { break };
@@ -158,7 +162,7 @@ impl Line {
     pub(super) fn remove(&mut self, ticket: u64) {
         let Some(stage) = self.waiters.all.get(&ticket).map(|waiter| waiter.stage) else { return };
         match stage {
-            Stage::Place { .. } | Stage::Slot { .. } => {
+            Stage::Place | Stage::Slot { .. } => {
                 self.leave_queue(ticket);
                 self.waiters.leaves_line(ticket, Stage::Out);
             }
@@ -188,9 +192,9 @@ impl Line {
         let Some(waiter) = self.waiters.all.get(&ticket) else { return Some(Refusal::Deadline) };
         match waiter.stage {
             _ if now >= waiter.deadline => Some(Refusal::Deadline),
-            Stage::Place { limit } => {
+            Stage::Place => {
                 let estimate = self.estimate(waiter.key, ticket).at;
-                let is_too_late = estimate > limit || estimate >= waiter.deadline;
+                let is_too_late = estimate > waiter.place_limit || estimate >= waiter.deadline;
                 is_too_late.then(|| rate_limited(now, estimate))
             }
             Stage::Slot { limit } => (now >= limit).then_some(Refusal::BulkheadFull),
@@ -214,7 +218,7 @@ impl Line {
     fn must_ask_at(&self, ticket: u64) -> Time {
         let Some(waiter) = self.waiters.all.get(&ticket) else { return self.now };
         let own = match waiter.stage {
-            Stage::Place { limit } => self.place_asks_at(waiter, limit, ticket),
+            Stage::Place => self.place_asks_at(waiter, ticket),
             Stage::Slot { limit } => limit.min(self.lapse_before(ticket)),
             Stage::Granted { .. } | Stage::Out => self.now,
         };
@@ -224,12 +228,12 @@ impl Line {
     /// When a waiter for a place must ask again: when it has its place, as far as can be told. While the one whose place
     /// it is to have is kept waiting by the slots, its own moves away as time passes; then it must ask when the estimate
     /// passes its limits, and is woken before if the other starts.
-    fn place_asks_at(&self, waiter: &Waiter, limit: Time, ticket: u64) -> Time {
+    fn place_asks_at(&self, waiter: &Waiter, ticket: u64) -> Time {
         let estimate = self.estimate(waiter.key, ticket);
         if !estimate.moves {
             return estimate.at;
         }
-        let first_beyond = estimate.at.until(limit).saturating_add(Duration::from_nanos(1));
+        let first_beyond = estimate.at.until(waiter.place_limit).saturating_add(Duration::from_nanos(1));
         self.now + first_beyond.min(estimate.at.until(waiter.deadline))
     }
 

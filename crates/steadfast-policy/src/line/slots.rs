@@ -17,7 +17,8 @@ pub struct Slot {
 /// The start that a slot was taken for: what has to be taken back if nothing was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
-    pub(super) key: u32,
+    /// None where nothing limited it, and nothing was counted.
+    pub(super) key: Option<u32>,
     pub(super) at: Time,
 }
 
@@ -52,39 +53,41 @@ impl Slots {
         Self { limit, leases: Vec::new(), free: Vec::new(), soonest: Time::MAX, is_exact: true }
     }
 
+    /// A smaller limit takes no slot away; none is given until enough have been given back.
+    pub(super) fn set_limit(&mut self, limit: u32) {
+        self.limit = limit;
+    }
+
     pub(super) fn has_free(&self) -> bool {
-        !self.free.is_empty() || self.leases.len() < self.limit as usize
+        self.leases.len() - self.free.len() < self.limit as usize
     }
 
-    /// Takes a free slot for an attempt; `None` if there is none.
-    pub(super) fn take(&mut self, start: Start, ends: Time) -> Option<Slot> {
-        let index = self.occupy(start, ends, Holder::Attempt)?;
-        Some(self.token(index))
+    /// Takes a slot for an attempt. There must be a free one.
+    pub(super) fn take(&mut self, start: Start, ends: Time) -> Slot {
+        let index = self.occupy(start, ends, Holder::Attempt);
+        self.token(index)
     }
 
-    /// Takes a free slot for a waiter, who is to [`collect`](Self::collect) it.
-    pub(super) fn reserve(&mut self, ticket: u64, start: Start, ends: Time) -> Option<u32> {
+    /// Takes a slot for a waiter, who is to [`collect`](Self::collect) it. There must be a free one.
+    pub(super) fn reserve(&mut self, ticket: u64, start: Start, ends: Time) -> u32 {
         self.occupy(start, ends, Holder::Waiter(ticket))
     }
 
-    fn occupy(&mut self, start: Start, ends: Time, holder: Holder) -> Option<u32> {
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None if self.leases.len() < self.limit as usize => {
-                let index = self.leases.len() as u32;
-                self.leases.push(Lease { generation: 0, holder: Holder::Nobody, ends, start });
-                // Giving a slot back never allocates.
-                self.free.reserve(self.leases.len());
-                index
-            }
-            None => return None,
-        };
+    fn occupy(&mut self, start: Start, ends: Time, holder: Holder) -> u32 {
+        debug_assert!(self.has_free(), "the caller has looked");
+        let index = self.free.pop().unwrap_or_else(|| {
+            let index = self.leases.len() as u32;
+            self.leases.push(Lease { generation: 0, holder: Holder::Nobody, ends, start });
+            // Giving a slot back never allocates.
+            self.free.reserve(self.leases.len());
+            index
+        });
         let lease = &mut self.leases[index as usize];
         lease.holder = holder;
         lease.ends = ends;
         lease.start = start;
         self.soonest = self.soonest.min(ends);
-        Some(index)
+        index
     }
 
     /// The waiter takes over what was reserved for it.
@@ -158,5 +161,26 @@ impl Slots {
 
     fn token(&self, index: u32) -> Slot {
         Slot { index, generation: self.leases[index as usize].generation }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_soonest_lease_is_looked_for_again() {
+        let start = Start { key: None, at: Time::ZERO };
+        let mut slots = Slots::new(3);
+        let soon = slots.reserve(7, start, Time::from_secs(1));
+        let later = slots.reserve(8, start, Time::from_secs(2));
+        let last = slots.take(start, Time::from_secs(3));
+        assert!(slots.release(last).is_some());
+        let _held = slots.collect(later, Time::from_secs(4));
+        assert!(slots.is_exact, "none of these was the soonest");
+        let _held = slots.collect(soon, Time::from_secs(5));
+        assert!(!slots.is_exact);
+        assert_eq!(slots.soonest_bound(), Time::from_secs(1));
+        assert_eq!(slots.soonest(), Time::from_secs(4));
     }
 }

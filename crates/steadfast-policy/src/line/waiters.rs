@@ -7,8 +7,8 @@ use crate::Time;
 /// What a waiter waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// A place, until the given limit.
-    Place { limit: Time },
+    /// A place, until its `place_limit`.
+    Place,
     /// A slot, until the given limit; there has been a place for it since.
     Slot { limit: Time },
     /// Nothing: the slot is reserved for it, and its start is stamped.
@@ -21,6 +21,7 @@ pub(super) enum Stage {
 pub(super) struct Waiter {
     pub(super) key: u32,
     pub(super) deadline: Time,
+    pub(super) place_limit: Time,
     pub(super) stage: Stage,
     /// When it said it would ask again at the latest.
     pub(super) asks_at: Time,
@@ -61,6 +62,14 @@ impl Waiters {
         if let Some(waiter) = self.all.get_mut(&ticket) {
             waiter.stage = Stage::Slot { limit };
             self.eligible.insert(ticket);
+        }
+    }
+
+    /// The rate limit has become stricter, and there is no place for it yet.
+    pub(super) fn needs_place_again(&mut self, ticket: u64) {
+        if let Some(waiter) = self.all.get_mut(&ticket) {
+            waiter.stage = Stage::Place;
+            self.eligible.remove(&ticket);
         }
     }
 

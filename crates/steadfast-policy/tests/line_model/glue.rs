@@ -71,7 +71,8 @@ fn run(seed: u64, lost_of_ten: usize) {
             0..60 => Call::Enter { key: pick, time_left: any_time(&mut random, 3000) },
             60..70 => Call::Leave(pick),
             70..93 => Call::Release(pick),
-            _ => Call::UndoStart(pick),
+            93..99 => Call::UndoStart(pick),
+            _ => Call::Reconfigure(any_config(&mut random)),
         };
         glue.pair.step(Step { clock: Move::Stay, call });
     }

@@ -25,6 +25,7 @@ pub(crate) enum Call {
     Leave(usize),
     Release(usize),
     UndoStart(usize),
+    Reconfigure(LineConfig),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +108,11 @@ impl Pair {
                 let (slot, holding) = self.slots.swap_remove(pick % self.slots.len());
                 self.line.undo_start(now, slot);
                 self.model.undo_start(now, holding);
+            }
+            Call::Reconfigure(config) => {
+                self.config = config;
+                self.line.reconfigure(now, config);
+                self.model.reconfigure(now, config);
             }
             Call::Leave(_) | Call::Release(_) | Call::UndoStart(_) => {}
         }

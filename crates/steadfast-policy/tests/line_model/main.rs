@@ -58,7 +58,8 @@ fn any_step(random: &mut Random) -> Step {
         45..70 => Call::Poll(pick),
         70..75 => Call::Leave(pick),
         75..95 => Call::Release(pick),
-        _ => Call::UndoStart(pick),
+        95..99 => Call::UndoStart(pick),
+        _ => Call::Reconfigure(any_config(random)),
     };
     Step { clock, call }
 }

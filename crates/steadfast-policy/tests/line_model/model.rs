@@ -25,9 +25,10 @@ enum Stage {
 #[derive(Clone, Debug)]
 struct Waiter {
     key: String,
-    entered: Time,
     deadline: Time,
-    place_since: Option<Time>,
+    place_limit: Time,
+    /// Once there is a place for it.
+    slot_limit: Option<Time>,
     stage: Stage,
 }
 
@@ -36,6 +37,8 @@ struct Start {
     key: String,
     at: Time,
     undone: bool,
+    /// It had left the window of limits that have been replaced since.
+    forgotten: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -63,7 +66,8 @@ impl Model {
     // ===== what a key may do =====
 
     fn counted_starts(&self, key: &str) -> Vec<Time> {
-        self.starts.iter().filter(|start| start.key == key && !start.undone).map(|start| start.at).collect()
+        let counts = |start: &&Start| start.key == key && !start.undone && !start.forgotten;
+        self.starts.iter().filter(counts).map(|start| start.at).collect()
     }
 
     /// Whether one more may start at `at`, beside `starts`.
@@ -147,24 +151,13 @@ impl Model {
 
     /// Who waits for nothing but a slot.
     fn needs_slot(&self) -> Vec<usize> {
-        self.in_line().into_iter().filter(|&i| self.waiters[i].place_since.is_some()).collect()
-    }
-
-    fn slot_limit(&self, waiter: usize) -> Option<Time> {
-        self.waiters[waiter].place_since.map(|since| since + self.config.slot_wait)
-    }
-
-    fn place_limit(&self, waiter: usize) -> Time {
-        let wait = self.config.rate.and_then(|rate| rate.wait);
-        wait.map_or(Time::MAX, |wait| self.waiters[waiter].entered + wait)
+        self.in_line().into_iter().filter(|&i| self.waiters[i].slot_limit.is_some()).collect()
     }
 
     /// The keys that are kept.
     fn keys(&self) -> Vec<String> {
-        if self.config.rate.is_none() {
-            return Vec::new();
-        }
-        let started = self.starts.iter().filter(|start| start.at + self.memory() > self.now).map(|start| &start.key);
+        let counts = |start: &&Start| !start.forgotten && start.at + self.memory() > self.now;
+        let started = self.starts.iter().filter(counts).map(|start| &start.key);
         let waiting = self.waiters.iter().filter(|waiter| waiter.stage == Stage::InLine).map(|waiter| &waiter.key);
         let mut keys: Vec<String> = started.chain(waiting).filter(|key| !key.is_empty()).cloned().collect();
         keys.sort();
@@ -179,13 +172,13 @@ impl Model {
         self.now = self.now.max(now);
         for i in self.in_line() {
             let waiter = &self.waiters[i];
-            if waiter.place_since.is_none() {
+            if waiter.slot_limit.is_none() {
                 let key = &waiter.key;
                 let instants = self.instants(&self.counted_starts(key), before);
                 let passed = instants.into_iter().filter(|&at| at <= self.now);
                 let rank = self.rank(i);
                 let since = { passed }.find(|&at| self.has_place(key, rank, at));
-                self.waiters[i].place_since = since;
+                self.waiters[i].slot_limit = since.map(|since| since + self.config.slot_wait);
             }
         }
     }
@@ -207,8 +200,8 @@ impl Model {
         }
         for i in self.in_line() {
             let waiter = &self.waiters[i];
-            if waiter.place_since.is_none() && self.has_place(&waiter.key, self.rank(i), self.now) {
-                self.waiters[i].place_since = Some(self.now);
+            if waiter.slot_limit.is_none() && self.has_place(&waiter.key, self.rank(i), self.now) {
+                self.waiters[i].slot_limit = Some(self.now + self.config.slot_wait);
             }
         }
         while self.has_free_slot() {
@@ -221,13 +214,13 @@ impl Model {
     }
 
     fn grant_lapses(&self, waiter: usize) -> Time {
-        let limit = self.slot_limit(waiter).expect("it needs a slot");
+        let limit = self.waiters[waiter].slot_limit.expect("it needs a slot");
         limit.max(self.now + HANDOVER).min(self.waiters[waiter].deadline)
     }
 
     fn hold(&mut self, key: String, ends: Time) -> usize {
         assert!(self.may_start(&self.counted_starts(&key), self.now), "never more than the limit");
-        self.starts.push(Start { key, at: self.now, undone: false });
+        self.starts.push(Start { key, at: self.now, undone: false, forgotten: false });
         self.holdings.push(Holding { start: self.starts.len() - 1, ends, over: false, uncollected_by: None });
         self.holdings.len() - 1
     }
@@ -254,8 +247,11 @@ impl Model {
         if has_place && self.has_free_slot() {
             return Answer::Admitted(self.hold(key.to_owned(), deadline));
         }
-        let place_since = has_place.then_some(now);
-        self.waiters.push(Waiter { key: key.to_owned(), entered: now, deadline, place_since, stage: Stage::InLine });
+        let slot_limit = has_place.then_some(now + self.config.slot_wait);
+        let wait = self.config.rate.and_then(|rate| rate.wait);
+        let place_limit = wait.map_or(Time::MAX, |wait| now + wait);
+        let key = key.to_owned();
+        self.waiters.push(Waiter { key, deadline, place_limit, slot_limit, stage: Stage::InLine });
         self.answer(self.waiters.len() - 1)
     }
 
@@ -299,6 +295,23 @@ impl Model {
         self.settle();
     }
 
+    pub(crate) fn reconfigure(&mut self, now: Time, config: LineConfig) {
+        self.arrive(now);
+        self.settle();
+        let memory = self.memory();
+        for start in &mut self.starts {
+            start.forgotten |= start.at + memory <= self.now;
+        }
+        self.config = config;
+        for i in self.needs_slot() {
+            let waiter = &self.waiters[i];
+            if !self.has_place(&waiter.key, self.rank(i), self.now) {
+                self.waiters[i].slot_limit = None;
+            }
+        }
+        self.settle();
+    }
+
     fn collect(&mut self, waiter: usize) -> Option<usize> {
         let Stage::Granted(holding) = self.waiters[waiter].stage else { return None };
         let deadline = self.waiters[waiter].deadline;
@@ -314,14 +327,14 @@ impl Model {
     /// What a waiter is told that was not admitted.
     fn answer(&mut self, i: usize) -> Answer {
         let waiter = &self.waiters[i];
-        let refusal = match (waiter.stage, self.slot_limit(i)) {
+        let refusal = match (waiter.stage, waiter.slot_limit) {
             (Stage::Gone, _) => Some(Refusal::Deadline),
             _ if waiter.deadline <= self.now => Some(Refusal::Deadline),
             (Stage::Out | Stage::Granted(_), _) => Some(Refusal::BulkheadFull),
             (Stage::InLine, Some(limit)) => (limit <= self.now).then_some(Refusal::BulkheadFull),
             (Stage::InLine, None) => {
                 let estimate = self.estimate(i);
-                let cannot_be_held = estimate > self.place_limit(i) || estimate >= waiter.deadline;
+                let cannot_be_held = estimate > self.waiters[i].place_limit || estimate >= waiter.deadline;
                 cannot_be_held.then(|| self.limited(estimate))
             }
         };
@@ -339,7 +352,7 @@ impl Model {
     }
 
     fn asks_at(&self, i: usize) -> Time {
-        let own = match self.slot_limit(i) {
+        let own = match self.waiters[i].slot_limit {
             None => self.place_asks_at(i),
             Some(limit) => {
                 let before = self.needs_slot().into_iter().rfind(|&other| other < i);
@@ -358,7 +371,7 @@ impl Model {
         if a_moment_later == estimate {
             return estimate;
         }
-        let to_limit = estimate.until(self.place_limit(i)) + nano;
+        let to_limit = estimate.until(self.waiters[i].place_limit) + nano;
         self.now + to_limit.min(estimate.until(self.waiters[i].deadline))
     }
 

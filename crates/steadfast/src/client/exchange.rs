@@ -12,7 +12,7 @@ use http::{HeaderMap, Method, Uri};
 use steadfast_http::headers::CallHeaders;
 use steadfast_http::trace::TraceContext;
 use steadfast_http::{Fault, Repeat, Sent, judge_fault, judge_response};
-use steadfast_policy::{Advice, Answer, Cause, Judgement, Verdict};
+use steadfast_policy::{Advice, Answer, Cause, Judgement, Time, Verdict};
 
 use super::Shared;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
@@ -103,11 +103,12 @@ pub(crate) struct HttpOperation<'a> {
     shared: &'a Shared,
     request: Prepared,
     progress: Progress,
+    handed_over: Option<Time>,
 }
 
 impl<'a> HttpOperation<'a> {
     pub(crate) fn new(shared: &'a Shared, request: Prepared) -> Self {
-        Self { shared, request, progress: Progress::default() }
+        Self { shared, request, progress: Progress::default(), handed_over: None }
     }
 
     async fn headers(&self, attempt: Attempt) -> Result<HeaderMap, TransportError> {
@@ -170,17 +171,21 @@ impl Operation for HttpOperation<'_> {
     type Out = Result<Answered, TransportError>;
 
     async fn attempt(&mut self, attempt: Attempt) -> Self::Out {
-        self.progress = Progress::default();
+        (self.progress, self.handed_over) = (Progress::default(), None);
         let headers = self.headers(attempt).await?;
+        // A hook may have taken its time, which is none of the upstream's.
+        let hooked = self.shared.hooks.before_attempt.is_some();
+        let handed_over = if hooked { self.shared.upstream.clock.now() } else { attempt.started };
+        self.handed_over = Some(handed_over);
         let mut request = http::Request::new(self.request.body.clone());
         *request.method_mut() = self.request.method.clone();
         *request.uri_mut() = self.request.uri.clone();
         *request.headers_mut() = headers;
         let mut outgoing = Outgoing::new(request);
         outgoing.repeatable = self.request.repeat == Repeat::Yes;
-        outgoing.time_left = attempt.time_left();
+        outgoing.time_left = handed_over.until(attempt.deadline);
         let response = self.shared.transport.exchange(outgoing, &mut self.progress).await?;
-        let head_after = self.shared.upstream.clock.now().since(attempt.started);
+        let head_after = self.shared.upstream.clock.now().since(handed_over);
         let whole = decode::collect_decoded(response, self.shared.settings.max_response_bytes).await?;
         let (head, body) = whole.into_parts();
         Ok(Answered { head, body, head_after })
@@ -192,14 +197,19 @@ impl Operation for HttpOperation<'_> {
                 let mut judgement = self.assess(answered);
                 let outcome = Outcome::Status(answered.head.status.as_u16());
                 if answered.head.extensions.get::<Stale408>().is_some() {
-                    // It may answer an earlier request: it says nothing about this one.
+                    // It may answer an earlier request: it says nothing about this one, and ends the call.
                     judgement.verdict = None;
+                    judgement.advice = Advice::NotRepeatable;
                     return Judged { judgement, outcome, sent: Sent::Unknown, result: ResultKind::StaleResponse };
                 }
                 Judged { judgement, outcome, sent: Sent::Yes, result: ResultKind::Response }
             }
             Err(error) => judge_transport(self.request.repeat, error.fault(), error.sent()),
         }
+    }
+
+    fn asked_at(&self, _: Attempt) -> Option<Time> {
+        self.handed_over
     }
 
     fn judge_cut(&self, fault: Fault) -> Judged {

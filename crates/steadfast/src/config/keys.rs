@@ -138,7 +138,7 @@ macro_rules! with_keys {
             max_connection_age: Duration = TIMEOUT;
             /// Whether gzip is asked for and decoded.
             gzip: bool = Kind::Flag;
-            /// Whether a certificate may lead to the platform's roots (true) or to the built-in ones of Mozilla (false).
+            /// Whether a certificate may lead to the platform's roots too, beside Mozilla's, which are built in.
             tls_platform_roots: bool = Kind::Flag;
             /// PEM files of further roots.
             tls_roots: &[PathBuf] = Kind::Paths;

@@ -98,8 +98,8 @@ pub struct Settings {
     pub max_connection_age: Duration,
     /// Whether gzip is asked for and decoded. Default true.
     pub gzip: bool,
-    /// Whether a certificate may lead to the roots of the platform (true) or to those of Mozilla that are built in (false);
-    /// `tls_roots` come on top. Default true.
+    /// Whether a certificate may lead to the platform's roots too, beside those of Mozilla, which are built in. Default
+    /// false.
     pub tls_platform_roots: bool,
     /// PEM files of further roots. Default none; at most 100.
     pub tls_roots: Vec<std::path::PathBuf>,
@@ -152,7 +152,7 @@ impl Settings {
             idle_timeout: Duration::from_secs(90),
             max_connection_age: Duration::from_secs(300),
             gzip: true,
-            tls_platform_roots: true,
+            tls_platform_roots: false,
             tls_roots: Vec::new(),
             deadline_header: None,
         }

@@ -238,3 +238,84 @@ fn c4_5_the_first_opening_can_be_short() {
     }
     assert_eq!(openings, [1, 2, 3, 3].map(Duration::from_secs));
 }
+
+#[test]
+fn c0_2_c4_1_clones_share_the_state() {
+    let world = World::with([Step::status(503)], |client| client.breaker_failures(2).retries(0).max_concurrent(1));
+    let clone = world.client.clone();
+    assert_eq!(status(&world.get()), 503);
+    assert_eq!(status(&world.run(clone.get("/x").send())), 503);
+    assert_eq!(kind(&world.get()), ErrorKind::CircuitOpen);
+    assert_eq!(kind(&world.run(clone.get("/x").send())), ErrorKind::CircuitOpen);
+    assert_eq!(world.client.snapshot().budget.requests, 2);
+    // 0.2: another client of the same upstream shares nothing.
+    assert_eq!(status(&three_failures([Step::status(200)]).get()), 200);
+}
+
+#[test]
+fn c4_2_c4_3_what_opens_it_and_what_says_nothing() {
+    use steadfast::{Fault, Sent};
+    for (step, state) in [
+        (Step::fail(Fault::Dns, Sent::No), "open"),
+        (Step::fail(Fault::Connect, Sent::No), "open"),
+        (Step::fail(Fault::Tls, Sent::No), "open"),
+        (Step::fail(Fault::Certificate, Sent::No), "open"),
+        (Step::fail(Fault::Reset, Sent::Unknown), "open"),
+        (Step::fail(Fault::Protocol, Sent::Yes), "open"),
+        (Step::fail(Fault::Decode, Sent::Yes), "open"),
+        (Step::fail(Fault::Incomplete, Sent::Yes), "open"),
+        (Step::status(502), "open"),
+        (Step::status(503), "open"),
+        (Step::status(504), "open"),
+        (Step::status(500), "closed"),
+        (Step::status(501), "closed"),
+        (Step::status(429), "closed"),
+        (Step::status(404), "closed"),
+        (Step::fail(Fault::PoolTimeout, Sent::No), "closed"),
+        (Step::fail(Fault::LocalProtocol, Sent::No), "closed"),
+        (Step::fail(Fault::ProxyRefused, Sent::No), "closed"),
+    ] {
+        let world = World::with([step.clone()], |client| client.breaker_failures(1).retries(0));
+        drop(world.get());
+        assert_eq!(world.state(), state, "{step:?}");
+    }
+    let world = World::with([Step::status(429)], |client| client.breaker_failures(1).breaker_statuses(&[429]));
+    world.get().unwrap();
+    assert_eq!(world.state(), "open", "4.2: the set is a setting");
+}
+
+/// 4.3, B10: nobody asked the upstream anything.
+#[test]
+fn c4_3_our_own_wait_for_a_connection_is_a_full_bulkhead() {
+    use steadfast::{Fault, Sent};
+    let world = World::with([Step::fail(Fault::PoolTimeout, Sent::No)], |client| client.breaker_failures(1));
+    let result = world.get();
+    assert_eq!((kind(&result), ended(&result)), (ErrorKind::BulkheadFull, "bulkhead_full"));
+    assert_eq!((world.upstream.requests(), world.state()), (1, "closed"));
+    world.assert_at_rest();
+}
+
+#[test]
+fn c4_6_a_probe_that_panics_frees_its_place() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    let steps = [Step::status(503), Step::status(200).body("boom"), Step::status(200)];
+    let world = World::with(steps, |client| {
+        client.breaker_failures(1).retries(0).classify(|_, body| {
+            assert_ne!(body, "boom", "the classifier fails");
+            steadfast::Assessment::ByStatus
+        })
+    });
+    assert_eq!(status(&world.get()), 503);
+    world.clock.advance(secs(15));
+    assert!(catch_unwind(AssertUnwindSafe(|| world.get())).is_err());
+    world.assert_at_rest();
+    assert_eq!((status(&world.get()), world.state()), (200, "closed"));
+}
+
+#[test]
+fn c4_9_the_snapshot_keeps_the_count_that_opened_it() {
+    let world = opened();
+    world.clock.advance(secs(60));
+    let snapshot = world.client.snapshot().breaker;
+    assert_eq!(snapshot.opened_with.map(|opened| opened.streak), Some(3));
+}

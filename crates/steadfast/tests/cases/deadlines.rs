@@ -188,3 +188,70 @@ fn c1_1_a_deadline_of_the_served_request_that_has_passed_sends_nothing() {
     assert_eq!(kind(&result), ErrorKind::Timeout);
     assert_eq!(world.upstream.requests(), 0);
 }
+
+#[test]
+fn c1_5_a_phase_timeout_needs_no_evidence() {
+    use steadfast::{Fault, Sent};
+    for (fault, sent) in [
+        (Fault::ConnectTimeout, Sent::No),
+        (Fault::WriteTimeout, Sent::Unknown),
+        (Fault::ReadTimeout, Sent::Unknown),
+        (Fault::AttemptTimeout, Sent::Unknown),
+    ] {
+        let world = World::with([Step::fail(fault, sent)], |client| client.breaker_failures(1).retries(0));
+        assert_eq!(kind(&world.get()), ErrorKind::Unreachable, "{fault}");
+        assert_eq!(world.state(), "open", "{fault}");
+    }
+    let world = World::with([Step::hang()], |client| client.attempt_timeout(ms(1)).breaker_failures(1).retries(0));
+    assert_eq!((kind(&world.get()), world.state()), (ErrorKind::Unreachable, "open"));
+}
+
+#[test]
+fn c1_5_half_of_a_short_total_timeout_is_evidence() {
+    for (timeout, state) in [(ms(249), "closed"), (ms(250), "open")] {
+        let world = World::with([Step::hang()], |client| client.total_timeout(ms(500)).breaker_failures(1).retries(0));
+        let result = world.run(world.client.get("/x").timeout(timeout).send());
+        assert_eq!((kind(&result), world.state()), (ErrorKind::Timeout, state), "{timeout:?}");
+    }
+}
+
+/// Only the time since the transport had it counts: a hook that waits for a token is none of the upstream's fault.
+#[test]
+fn c1_5_the_time_of_a_hook_is_no_evidence() {
+    let clock = steadfast::testing::VirtualClock::new();
+    let build = |hook: Duration, attempt: Option<Duration>, step: Step| {
+        let (inner, script) = (clock.clone(), steadfast::testing::Script::new(clock.clone(), [step]));
+        let builder = steadfast::ServiceClient::builder("http://billing.test").breaker_failures(1).retries(0);
+        let builder = match attempt {
+            Some(timeout) => builder.attempt_timeout(timeout),
+            None => builder,
+        };
+        let client = builder
+            .clock(clock.clone())
+            .transport(script.clone())
+            .before_attempt_async(move |_| {
+                let clock = steadfast::Clock::from(inner.clone());
+                Box::pin(async move {
+                    clock.wait(hook).await;
+                    Ok(())
+                })
+            })
+            .build()
+            .unwrap();
+        (client, script)
+    };
+    for (hook, attempt, requests, open) in [
+        (secs(60), None, 0, false),
+        (secs(60), Some(secs(2)), 0, false),
+        (ms(2_500), None, 1, false),
+        (ms(2_000), None, 1, true),
+    ] {
+        let (client, script) = build(hook, attempt, Step::drip(ms(10)));
+        let error = clock.run(client.get("/x").timeout(secs(3)).send()).unwrap().unwrap_err();
+        let kind = if attempt.is_some() { ErrorKind::Unreachable } else { ErrorKind::Timeout };
+        assert_eq!(error.kind(), kind, "{hook:?}");
+        assert_eq!(script.requests(), requests, "{hook:?}");
+        let state = client.snapshot().breaker.state;
+        assert_eq!(state == steadfast::policy::breaker::State::Open, open, "{hook:?}");
+    }
+}

@@ -10,5 +10,6 @@ mod deadlines;
 mod harness;
 mod headers;
 mod rate_limit;
+mod reports;
 mod results;
 mod retries;

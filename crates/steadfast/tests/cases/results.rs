@@ -3,7 +3,7 @@
 use steadfast::testing::Step;
 use steadfast::{Assessment, ErrorKind};
 
-use crate::harness::{World, ended, kind, ms, outcomes, secs, status};
+use crate::harness::{CallResult, World, ended, kind, ms, outcomes, secs, status};
 
 #[test]
 fn c18_a_response_outlives_a_later_attempt_that_the_deadline_cuts() {
@@ -181,4 +181,116 @@ fn c7_3_an_error_makes_a_problem_document_that_says_nothing_internal() {
 
     let problem = world.run(world.client.get("//evil.test").send()).unwrap_err().to_problem();
     assert_eq!(problem.status, Some(500));
+}
+
+#[test]
+fn c7_4_every_call_ends_with_one_event_that_says_why() {
+    let world = World::with([Step::status(503), Step::status(200)], |client| client.breaker_failures(2));
+    world.get().unwrap();
+    world.upstream.play([Step::status(503)]);
+    world.get().unwrap();
+    world.get().unwrap_err();
+    let ends: Vec<_> = world
+        .events
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|event| match event {
+            steadfast::Event::Ended { ended, answered, attempts, .. } => Some((ended.name(), *answered, *attempts)),
+            _ => None,
+        })
+        .collect();
+    // The streak has to be three times the one that a success ended, so it opens with the last attempt.
+    assert_eq!(ends, [("response", true, 2), ("attempts_exhausted", true, 3), ("circuit_open", false, 0)]);
+}
+
+/// A call whose first attempt ends as `first` says and whose retry comes a second later; meanwhile `others` calls run,
+/// from half a second on.
+fn between(
+    first: Step,
+    others: usize,
+    then: Step,
+    configure: impl FnOnce(steadfast::ClientBuilder) -> steadfast::ClientBuilder,
+) -> (World, CallResult) {
+    let world = World::with([first, then], |client| {
+        configure(client.backoff_base(secs(1)).jitter(steadfast::policy::backoff::Jitter::None).retries(1))
+    });
+    let clock = steadfast::Clock::from(world.clock.clone());
+    let result = world.run(async {
+        let meanwhile = async {
+            clock.wait(ms(500)).await;
+            futures_util::future::join_all((0..others).map(|_| world.client.get("/other").retry(false).send())).await
+        };
+        futures_util::future::join(world.client.get("/x").timeout(secs(3)).send(), meanwhile).await.0
+    });
+    (world, result)
+}
+
+#[test]
+fn c7_1_a_response_outlives_an_open_breaker() {
+    let (world, result) = between(Step::status(503), 1, Step::status(503), |client| client.breaker_failures(2));
+    assert_eq!((status(&result), ended(&result)), (503, "circuit_open"));
+    assert_eq!((world.upstream.requests(), world.state()), (2, "open"));
+    world.assert_at_rest();
+}
+
+/// B2, B3: nothing came back from the first attempt, so what happened last is what the caller is told.
+#[test]
+fn c7_2_the_last_event_names_the_kind() {
+    let slow = || Step::status(200).after(secs(20));
+    type Configure = fn(steadfast::ClientBuilder) -> steadfast::ClientBuilder;
+    let cases: [(Step, usize, Configure, ErrorKind, &str); 4] = [
+        (Step::reset(), 1, |client| client.breaker_failures(2), ErrorKind::CircuitOpen, "circuit_open"),
+        (slow(), 1, |client| client.max_concurrent(1).bulkhead_wait(ms(5)), ErrorKind::BulkheadFull, "bulkhead_full"),
+        (slow(), 1, |client| client.max_concurrent(1).bulkhead_wait(secs(9)), ErrorKind::Timeout, "deadline"),
+        (slow(), 1, |client| client.rate_limit(2).rate_limit_period(secs(60)), ErrorKind::RateLimited, "rate_limited"),
+    ];
+    for (then, others, configure, expected, why) in cases {
+        let (_, result) = between(Step::refuse(), others, then, configure);
+        assert_eq!((kind(&result), ended(&result)), (expected, why));
+        let error = result.unwrap_err();
+        assert_eq!(error.attempts(), 1, "{expected}");
+        assert_eq!(
+            error.retry_after().is_some(),
+            matches!(expected, ErrorKind::CircuitOpen | ErrorKind::RateLimited),
+            "{expected}"
+        );
+        assert!(std::error::Error::source(&error).is_some(), "{expected}: the failure before it is the cause");
+    }
+}
+
+#[test]
+fn c7_2_stopping_after_a_failed_attempt_is_unreachable() {
+    // 2.10
+    let world = World::with([Step::refuse()], |client| client.breaker_failures(1));
+    let result = world.get();
+    assert_eq!((kind(&result), ended(&result)), (ErrorKind::Unreachable, "circuit_open"));
+    // 3.3: out of budget, without a response and with one.
+    for (step, gate, why) in [
+        (Step::refuse(), false, "budget_ceiling"),
+        (Step::status(503), false, "budget_ceiling"),
+        (Step::refuse(), true, "budget_efficacy"),
+    ] {
+        let world = World::with([step.clone()], |client| {
+            let client = client.retry_budget_gate(gate).breaker_failures(1_000).breaker_minimum_calls(1_000);
+            if gate { client } else { client.retry_budget_ratio(0.0).retry_budget_min_per_second(0.0) }
+        });
+        let mut result = world.get();
+        for _ in 0..20 {
+            result = world.get();
+        }
+        assert_eq!(ended(&result), why, "{step:?}");
+        match result {
+            Ok(response) => assert_eq!(response.status(), 503),
+            Err(error) => assert_eq!((error.kind(), error.attempts()), (ErrorKind::Unreachable, 1)),
+        }
+    }
+}
+
+/// 7.1: a retryable response is read whole before its retry.
+#[test]
+fn c7_1_the_body_of_the_response_that_is_kept_is_whole() {
+    let (_, result) = between(Step::status(503).body("a whole body"), 0, Step::refuse(), |client| client);
+    assert_eq!(outcomes(&result), ["503", "connect"]);
+    assert_eq!(result.unwrap().text(), "a whole body");
 }

@@ -309,3 +309,36 @@ fn c3_1_a_client_is_made_without_a_file() {
     let client = ServiceClient::builder("http://127.0.0.1:1/").build().unwrap();
     assert_eq!(client.name(), "127-0-0-1");
 }
+
+#[test]
+fn c2_8_what_is_the_same_on_every_attempt() {
+    let world = World::new([Step::status(503), Step::reset(), Step::status(200)]);
+    let context = steadfast::CallContext::new().with_request_id("r-1");
+    let request = world.client.patch("/x?a=1").json(&[1, 2]).idempotency_key("k-1").context(&context);
+    assert_eq!(status(&world.run(request.send())), 200);
+    let seen = world.upstream.seen();
+    assert_eq!(seen.len(), 3);
+    for request in &seen {
+        assert_eq!((&request.method, &request.uri, &request.body), (&seen[0].method, &seen[0].uri, &seen[0].body));
+        assert_eq!(request.headers, seen[0].headers);
+        assert_eq!(request.headers["x-request-id"], "r-1");
+        assert_eq!(request.headers["idempotency-key"], "k-1");
+    }
+}
+
+/// 3.1: what the breaker refuses does not enlarge the budget.
+#[test]
+fn c3_1_a_call_that_is_never_sent_is_not_counted() {
+    let world = World::with([Step::status(503)], |client| client.breaker_failures(1));
+    world.get().unwrap();
+    for _ in 0..100 {
+        assert_eq!(kind(&world.get()), ErrorKind::CircuitOpen);
+    }
+    assert_eq!(world.client.snapshot().budget.requests, 1);
+
+    let world = World::with([Step::status(200).after(secs(1))], |client| {
+        client.max_concurrent(1).bulkhead_wait(Duration::ZERO)
+    });
+    world.get_many(100);
+    assert_eq!(world.client.snapshot().budget.requests, 1);
+}

@@ -9,6 +9,7 @@ mod addresses;
 mod basics;
 mod cancel;
 mod capacity;
+mod client;
 mod framing;
 mod gzip;
 mod resets;

@@ -1,0 +1,100 @@
+//! New limits for a line in use (9.5): what is in flight, waiting, or counted stays.
+
+use std::time::Duration;
+
+use steadfast_policy::line::{Entry, Line, LineConfig, RateConfig, RateStyle, Refusal};
+
+mod line_support;
+
+use line_support::{FAR, admitted, at, queued, wakes};
+
+const RATE: RateConfig =
+    RateConfig { limit: 3, period: Duration::from_secs(1), wait: None, style: RateStyle::Window, max_keys: 10 };
+
+fn config(slots: u32, rate: Option<RateConfig>) -> LineConfig {
+    LineConfig { slots, slot_wait: Duration::from_millis(500), rate }
+}
+
+#[test]
+fn c9_5_more_slots_are_given_at_once() {
+    let mut line = Line::new(config(1, None));
+    let _held = admitted(line.enter(at(0), "", FAR));
+    let (a, _) = queued(line.enter(at(0), "", FAR));
+    let (b, _) = queued(line.enter(at(0), "", FAR));
+    line.reconfigure(at(10), config(2, None));
+    assert_eq!(wakes(&mut line), [a, b]);
+    let _held = admitted(line.poll(at(10), a));
+    assert_eq!(line.poll(at(10), b), Entry::Queued(b, at(500)));
+}
+
+#[test]
+fn c9_5_fewer_slots_stop_nobody_and_admit_nobody() {
+    let mut line = Line::new(config(3, None));
+    let held: Vec<_> = (0..3).map(|_| admitted(line.enter(at(0), "", FAR))).collect();
+    line.reconfigure(at(10), config(1, None));
+    let (ticket, _) = queued(line.enter(at(10), "", FAR));
+    let mut over = held.into_iter();
+    for left in [2, 1] {
+        assert!(over.next().is_some_and(|slot| line.release(at(20), slot)));
+        assert_eq!(line.snapshot(at(20)).in_use, left);
+        assert!(wakes(&mut line).is_empty());
+    }
+    assert!(over.next().is_some_and(|slot| line.release(at(30), slot)));
+    let _held = admitted(line.poll(at(30), ticket));
+    queued(line.enter(at(30), "", FAR));
+}
+
+#[test]
+fn c9_5_the_new_limit_counts_the_starts_so_far() {
+    let mut line = Line::new(config(10, Some(RATE)));
+    for now in [0, 100, 200] {
+        let _slot = admitted(line.enter(at(now), "", FAR));
+    }
+    line.reconfigure(at(300), config(10, Some(RateConfig { limit: 4, ..RATE })));
+    let _slot = admitted(line.enter(at(300), "", FAR));
+    assert_eq!(queued(line.enter(at(300), "", FAR)).1, at(1000));
+    // Of the four, all but one must have left the window before another may start.
+    line.reconfigure(at(300), config(10, Some(RateConfig { limit: 2, ..RATE })));
+    assert_eq!(queued(line.enter(at(300), "", FAR)).1, at(1300));
+}
+
+#[test]
+fn c9_5_a_waiter_for_a_slot_can_need_a_place_again() {
+    let mut line = Line::new(config(1, None));
+    let held = admitted(line.enter(at(0), "", FAR));
+    let (a, _) = queued(line.enter(at(0), "", FAR));
+    let (b, _) = queued(line.enter(at(0), "", FAR));
+    line.reconfigure(at(100), config(1, Some(RateConfig { limit: 1, ..RATE })));
+    assert!(line.release(at(200), held));
+    let held = admitted(line.poll(at(200), a));
+    assert!(line.release(at(201), held));
+    assert_eq!(line.poll(at(201), b), Entry::Queued(b, at(1200)));
+    let _held = admitted(line.poll(at(1200), b));
+}
+
+#[test]
+fn c9_5_waits_keep_the_limits_that_they_began_with() {
+    let mut line = Line::new(config(1, None));
+    let _held = admitted(line.enter(at(0), "", FAR));
+    let (old, _) = queued(line.enter(at(0), "", FAR));
+    line.reconfigure(at(0), LineConfig { slot_wait: Duration::from_millis(100), ..config(1, None) });
+    let (new, _) = queued(line.enter(at(0), "", FAR));
+    assert_eq!(line.poll(at(100), old), Entry::Queued(old, at(500)));
+    assert_eq!(line.poll(at(100), new), Entry::Refused(Refusal::BulkheadFull));
+}
+
+#[test]
+fn c9_5_a_limit_that_goes_takes_its_keys_with_it() {
+    let mut line = Line::new(config(10, Some(RateConfig { limit: 1, ..RATE })));
+    let _slot = admitted(line.enter(at(0), "key", FAR));
+    let (ticket, _) = queued(line.enter(at(0), "key", FAR));
+    line.reconfigure(at(1), config(10, None));
+    assert_eq!(wakes(&mut line), [ticket]);
+    let slot = admitted(line.poll(at(1), ticket));
+    assert_eq!(line.snapshot(at(1)).keys, 0);
+    // It was not counted, so there is nothing to take back from those that are counted since.
+    line.reconfigure(at(1), config(10, Some(RateConfig { limit: 1, ..RATE })));
+    let _slot = admitted(line.enter(at(1), "key", FAR));
+    line.undo_start(at(1), slot);
+    assert_eq!(queued(line.enter(at(1), "key", FAR)).1, at(1001));
+}
