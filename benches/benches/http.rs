@@ -55,7 +55,7 @@ fn case(
         contender::<Reqwest>(runtime, server, in_flight, requests)?,
         contender::<Steadfast>(runtime, server, in_flight, requests)?,
     ];
-    contenders.retain(|contender| contender.name == HyperUtil::NAME || options.includes(contender.name));
+    contenders.retain(|contender| options.includes(contender.name));
     let series = interleave(&mut contenders, options.rounds(21, 3))?;
     let case = Case {
         bench: "http",

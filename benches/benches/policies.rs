@@ -76,8 +76,7 @@ fn run(
     title: &str,
     allocations: &BTreeMap<String, f64>,
 ) -> Result<(), Failure> {
-    let always = [Bare::NAME, Tower::NAME];
-    contenders.retain(|contender| always.contains(&contender.name) || options.includes(contender.name));
+    contenders.retain(|contender| options.includes(contender.name));
     let series = interleave(contenders, options.rounds(41, 3))?;
     let case = Case {
         bench: "policies",

@@ -11,7 +11,7 @@ pub struct Options {
     pub json: bool,
     /// The cores of the first and of the second busy thread (for HTTP: of the client and of the server).
     pub pin: Option<(usize, usize)>,
-    /// Only the contenders whose name contains this (the baseline always runs).
+    /// Only the contenders whose name contains this. Without the baseline there are no ratios.
     pub only: Option<String>,
     /// Only the cases whose title contains this.
     pub case: Option<String>,
@@ -28,7 +28,7 @@ cargo bench -p steadfast-benches -- [OPTIONS]
   --quick         a few short rounds: shows that everything runs, measures nothing
   --json          one JSON line per figure in place of tables
   --pin A,B       keep the client on core A and the server (or the second thread) on core B
-  --only NAME     only the contenders whose name contains NAME, and the baseline
+  --only NAME     only the contenders whose name contains NAME; no ratios without the baseline
   --case TITLE    only the cases whose title contains TITLE, such as \"pends once\" or \"16 in flight\"
   --rounds N      rounds per case
   --help          this page";
