@@ -27,31 +27,31 @@ fn main() -> Result<(), Failure> {
         let allocations = machine::allocations(COUNTER, &["closure", kind.name()])?;
         let (one, two) = (format!("{}, one thread", kind.name()), format!("{}, two threads", kind.name()));
         if options.runs(&one) {
-            run(&options, &mut one_thread(&options, &runtime, kind), &one, &allocations)?;
+            run(&options, &mut one_thread(&options, &runtime, kind)?, &one, &allocations)?;
         }
         if options.runs(&two) {
-            run(&options, &mut two_threads(&options, kind), &two, &allocations)?;
+            run(&options, &mut two_threads(&options, kind)?, &two, &allocations)?;
         }
     }
     Ok(())
 }
 
-fn one_thread<'a>(options: &Options, runtime: &'a Runtime, kind: Kind) -> Vec<Contender<'a>> {
+fn one_thread<'a>(options: &Options, runtime: &'a Runtime, kind: Kind) -> Result<Vec<Contender<'a>>, Failure> {
     let calls = if options.quick { 5_000 } else { 200_000 };
     fn contender<'a, S: Stack>(runtime: &'a Runtime, mut stack: S, kind: Kind, calls: usize) -> Contender<'a> {
         let turn = move || machine::time(calls, || closure::calls(runtime, &mut stack, kind, calls));
         Contender { name: S::NAME, turn: Box::new(turn) }
     }
-    vec![
+    Ok(vec![
         contender(runtime, Bare, kind, calls),
         contender(runtime, Tower::new(), kind, calls),
         Contender { name: "tower, again", ..contender(runtime, Tower::new(), kind, calls) },
-        contender(runtime, Steadfast::new(), kind, calls),
-        contender(runtime, RateLimited::new(), kind, calls),
-    ]
+        contender(runtime, Steadfast::new()?, kind, calls),
+        contender(runtime, RateLimited::new()?, kind, calls),
+    ])
 }
 
-fn two_threads(options: &Options, kind: Kind) -> Vec<Contender<'static>> {
+fn two_threads(options: &Options, kind: Kind) -> Result<Vec<Contender<'static>>, Failure> {
     let calls = if options.quick { 5_000 } else { 200_000 };
     fn contender<S: Stack>(stack: S, kind: Kind, calls: usize, cores: Option<(usize, usize)>) -> Contender<'static> {
         let turn = move || {
@@ -61,13 +61,13 @@ fn two_threads(options: &Options, kind: Kind) -> Vec<Contender<'static>> {
         };
         Contender { name: S::NAME, turn: Box::new(turn) }
     }
-    vec![
+    Ok(vec![
         contender(Bare, kind, calls, options.pin),
         contender(Tower::new(), kind, calls, options.pin),
         Contender { name: "tower, again", ..contender(Tower::new(), kind, calls, options.pin) },
-        contender(Steadfast::new(), kind, calls, options.pin),
-        contender(RateLimited::new(), kind, calls, options.pin),
-    ]
+        contender(Steadfast::new()?, kind, calls, options.pin),
+        contender(RateLimited::new()?, kind, calls, options.pin),
+    ])
 }
 
 fn run(

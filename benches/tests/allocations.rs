@@ -19,8 +19,8 @@ fn allocations_of(mut stack: impl Stack, kind: Kind) -> Result<[u64; 5], Failure
 
 #[test]
 fn a_first_attempt_that_succeeds_allocates_nothing() {
-    assert_eq!(allocations_of(Steadfast::new(), Kind::Ready).unwrap(), [0; 5]);
-    assert_eq!(allocations_of(Steadfast::new(), Kind::PendsOnce).unwrap(), [0; 5]);
+    assert_eq!(allocations_of(Steadfast::new().unwrap(), Kind::Ready).unwrap(), [0; 5]);
+    assert_eq!(allocations_of(Steadfast::new().unwrap(), Kind::PendsOnce).unwrap(), [0; 5]);
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn nor_does_it_with_a_rate_limit() {
     // The window remembers its starts, and grows when more of them fall into one than ever before: that depends on how
     // fast the machine is at the moment. What is grown stays, so that a batch without any must come soon.
     for kind in [Kind::Ready, Kind::PendsOnce] {
-        let counts = allocations_of(RateLimited::new(), kind).unwrap();
+        let counts = allocations_of(RateLimited::new().unwrap(), kind).unwrap();
         assert!(counts.contains(&0) && counts.iter().sum::<u64>() < 5, "{counts:?}");
     }
 }

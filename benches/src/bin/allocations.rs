@@ -22,8 +22,8 @@ fn main() -> Result<(), Failure> {
             let runtime = closure::runtime()?;
             of_calls(&runtime, Bare, kind)?;
             of_calls(&runtime, Tower::new(), kind)?;
-            of_calls(&runtime, closure::Steadfast::new(), kind)?;
-            of_calls(&runtime, RateLimited::new(), kind)
+            of_calls(&runtime, closure::Steadfast::new()?, kind)?;
+            of_calls(&runtime, RateLimited::new()?, kind)
         }
         ["http", address] => {
             let server = address.parse()?;

@@ -19,20 +19,20 @@ pub struct RateLimited(Guard);
 
 impl Steadfast {
     /// A guard with the defaults.
-    pub fn new() -> Self {
-        Self(Guard::builder("closure").build())
-    }
-}
-
-impl Default for Steadfast {
-    fn default() -> Self {
-        Self::new()
+    ///
+    /// # Errors
+    /// None with these settings.
+    pub fn new() -> Result<Self, Failure> {
+        Ok(Self(Guard::builder("closure").build()?))
     }
 }
 
 impl RateLimited {
     /// A guard with the defaults and an exact window of a thousand starts in 100 µs.
-    pub fn new() -> Self {
+    ///
+    /// # Errors
+    /// None with these settings.
+    pub fn new() -> Result<Self, Failure> {
         let rate = RateConfig {
             limit: 1_000,
             period: Duration::from_micros(100),
@@ -40,13 +40,7 @@ impl RateLimited {
             style: RateStyle::Window,
             max_keys: 1,
         };
-        Self(Guard::builder("closure").rate_limit(rate).build())
-    }
-}
-
-impl Default for RateLimited {
-    fn default() -> Self {
-        Self::new()
+        Ok(Self(Guard::builder("closure").rate_limit(rate).build()?))
     }
 }
 

@@ -16,6 +16,7 @@ use steadfast_policy::{Advice, Answer, Cause, Judgement, Verdict};
 
 use crate::call::{self, Options};
 use crate::clock::Clock;
+use crate::config::{Problem, Problems, check};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Event, EventHook};
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
@@ -222,19 +223,16 @@ pub struct GuardBuilder {
     events: EventHook,
 }
 
-/// The longest timeout that a guard takes: a day.
-const LONGEST: Duration = Duration::from_secs(86_400);
-
 impl GuardBuilder {
-    /// The deadline of a call, retries and waits included. 30 s; held between 1 ms and a day.
+    /// The deadline of a call, retries and waits included. 30 s; above zero and at most a day.
     pub fn total_timeout(mut self, timeout: Duration) -> Self {
-        self.total_timeout = timeout.clamp(Duration::from_millis(1), LONGEST);
+        self.total_timeout = timeout;
         self
     }
 
-    /// The longest that one attempt may take. Unset; held between 1 ms and a day.
+    /// The longest that one attempt may take. Unset; above zero and at most a day.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.attempt_timeout = Some(timeout.clamp(Duration::from_millis(1), LONGEST));
+        self.attempt_timeout = Some(timeout);
         self
     }
 
@@ -264,7 +262,7 @@ impl GuardBuilder {
 
     /// At most so many at once, each waiting for its slot at most `wait`. 50 and 0.5 s.
     pub fn max_concurrent(mut self, slots: u32, wait: Duration) -> Self {
-        self.line.slots = slots.max(1);
+        self.line.slots = slots;
         self.line.slot_wait = wait;
         self
     }
@@ -294,7 +292,14 @@ impl GuardBuilder {
     }
 
     /// The guard.
-    pub fn build(self) -> Guard {
+    ///
+    /// # Errors
+    /// Every value outside the bounds that the key of the same name has in a configuration, all at once.
+    pub fn build(self) -> Result<Guard, Problems> {
+        let problems = self.problems();
+        if !problems.is_empty() {
+            return Err(problems.into_iter().collect());
+        }
         let rules = Rules {
             total_timeout: self.total_timeout,
             attempt_timeout: self.attempt_timeout,
@@ -308,7 +313,31 @@ impl GuardBuilder {
         };
         let breaker = BreakerConfig { probe_lease: self.total_timeout, ..self.breaker };
         let setup = Setup { rules, breaker, budget: self.budget, line: self.line, seed: self.seed };
-        Guard(Arc::new(Upstream::new(self.name, setup, self.clock, self.events)))
+        Ok(Guard(Arc::new(Upstream::new(self.name, setup, self.clock, self.events))))
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let (backoff, breaker, line) = (&self.backoff, &self.breaker, &self.line);
+        let mut problems = check("total_timeout", self.total_timeout);
+        problems.extend(self.attempt_timeout.into_iter().flat_map(|timeout| check("attempt_timeout", timeout)));
+        problems.extend(check("backoff_base", backoff.base));
+        problems.extend(check("backoff_factor", backoff.factor));
+        problems.extend(check("backoff_max", backoff.max));
+        problems.extend(check("jitter_max", backoff.jitter_max));
+        problems.extend(check("breaker_failures", breaker.failures));
+        problems.extend(check("breaker_failure_rate", breaker.failure_rate));
+        problems.extend(check("breaker_minimum_calls", breaker.minimum_calls));
+        problems.extend(check("breaker_window", breaker.window));
+        problems.extend(check("breaker_cool_down", breaker.cool_down));
+        problems.extend(breaker.cool_down_start.into_iter().flat_map(|start| check("breaker_cool_down_start", start)));
+        problems.extend(check("max_concurrent", line.slots));
+        problems.extend(check("bulkhead_wait", line.slot_wait));
+        if let Some(rate) = &line.rate {
+            problems.extend(check("rate_limit", rate.limit));
+            problems.extend(check("rate_limit_period", rate.period));
+            problems.extend(rate.wait.into_iter().flat_map(|wait| check("rate_limit_wait", wait)));
+        }
+        problems
     }
 }
 

@@ -9,7 +9,7 @@ use steadfast_policy::line::RateStyle;
 
 use super::draft::{self, Draft, LONGEST_NAME, check_name};
 use super::keys::{self, KEYS};
-use super::problem::{Origin, Problems};
+use super::problem::{Origin, Problem, Problems};
 use super::value::{Input, Value, table_of};
 use super::{Effective, Settings, with_keys};
 
@@ -118,6 +118,16 @@ impl SettingsBuilder {
             *place = Some(value);
         }
         self
+    }
+}
+
+/// What is wrong with a value for `key`, by the table that files and builders share.
+pub(crate) fn check(key: &'static str, value: impl Input) -> Vec<Problem> {
+    let read =
+        keys::find(key).and_then(|index| KEYS.get(index)).map(|key| key.kind.read(&value.into_value().anywhere()));
+    match read {
+        Some(Err(wrongs)) => draft::problems(wrongs, key, |_| Origin::Builder).collect(),
+        _ => Vec::new(),
     }
 }
 

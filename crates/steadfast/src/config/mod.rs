@@ -32,6 +32,7 @@ mod settings;
 mod value;
 
 pub use builder::SettingsBuilder;
+pub(crate) use builder::check;
 pub use effective::{Config, Effective, Entry};
 pub(crate) use keys::with_keys;
 pub use keys::{KEYS, Key};

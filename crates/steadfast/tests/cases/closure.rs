@@ -60,7 +60,7 @@ impl Host {
             Backoff { base: ms(200), factor: 2.0, max: secs(5), jitter: Jitter::Additive, jitter_max: ms(100) };
         let breaker = BreakerConfig { failures: 3, cool_down: secs(30), ..BreakerConfig::default() };
         let builder = Guard::builder("api.example.com").attempts(4).backoff(backoff).breaker(breaker);
-        let guard = configure(builder).clock(clock.clone()).seed(7).build();
+        let guard = configure(builder).clock(clock.clone()).seed(7).build().unwrap();
         let replies = Mutex::new(replies.into_iter().collect());
         Self { clock, guard, replies, requests: AtomicUsize::new(0) }
     }
@@ -172,7 +172,7 @@ fn w5_the_rate_limit_waits_instead_of_failing() {
 #[test]
 fn w6_the_deadline_is_never_mistaken_for_the_operations_own_timeout() {
     let clock = VirtualClock::new();
-    let guard = Guard::builder("slow").attempts(4).clock(clock.clone()).build();
+    let guard = Guard::builder("slow").attempts(4).clock(clock.clone()).build().unwrap();
     let starts = AtomicUsize::new(0);
     let call = guard.call_transient("", transient, |_| {
         starts.fetch_add(1, Ordering::Relaxed);
@@ -251,4 +251,17 @@ fn c11_2_exhausted_is_the_last_error_unwrapped() {
     assert!(matches!(error, GuardError::Operation { error: Failed::Connection, .. }));
     assert_eq!(error.report().ended().name(), "attempts_exhausted");
     assert_eq!(error.report().waits()[0].reason, WaitReason::Backoff);
+}
+
+#[test]
+fn c1_3_a_guards_timeouts_cannot_be_turned_off() {
+    use std::time::Duration;
+    for timeout in [Duration::ZERO, secs(86_401), Duration::MAX] {
+        let problems = Guard::builder("mail").total_timeout(timeout).attempt_timeout(timeout).build().unwrap_err();
+        let paths: Vec<_> = problems.iter().map(|problem| problem.path()).collect();
+        assert_eq!(paths, ["total_timeout", "attempt_timeout"]);
+    }
+    let breaker = BreakerConfig { failures: 0, failure_rate: f64::NAN, ..BreakerConfig::default() };
+    let problems = Guard::builder("mail").breaker(breaker).max_concurrent(0, secs(0)).build().unwrap_err();
+    assert_eq!(problems.len(), 3, "{problems}");
 }

@@ -148,7 +148,8 @@ fn c11_3_the_last_error_outlives_an_attempt_that_is_cut() {
             .attempt_timeout(attempt_timeout)
             .total_timeout(secs(10))
             .clock(clock.clone())
-            .build();
+            .build()
+            .unwrap();
         let operation = |context: steadfast::Context| async move {
             if context.attempt == 1 { Err::<(), _>("greylisted") } else { pending().await }
         };

@@ -42,7 +42,7 @@ fn public_types_can_be_sent_and_shared() {
 #[test]
 fn futures_can_be_sent_and_are_small() {
     let client = ServiceClient::builder("http://billing.test").build().unwrap();
-    let guard = Guard::builder("mail").build();
+    let guard = Guard::builder("mail").build().unwrap();
     let send = is_sent(client.get("/x").send());
     let close = is_sent(client.close());
     let call = is_sent(guard.call(|_| async { Ok::<_, std::io::Error>(()) }));

@@ -115,7 +115,7 @@ fn a98_a_refused_call_spends_no_place() {
 fn a142_keys_do_not_pile_up() {
     let clock = VirtualClock::new();
     let rate = RateConfig { limit: 1, period: secs(1), wait: None, style: RateStyle::Window, max_keys: 100 };
-    let guard = Guard::builder("hosts").rate_limit(rate).clock(clock.clone()).build();
+    let guard = Guard::builder("hosts").rate_limit(rate).clock(clock.clone()).build().unwrap();
     for host in 0..100_000 {
         let key = host.to_string();
         let call = guard.call_transient(&key, |_: &()| false, |_| std::future::ready(Ok(())));
@@ -130,7 +130,7 @@ fn a142_keys_do_not_pile_up() {
 fn a144_clients_and_guards_that_are_gone_leave_nothing() {
     let world = World::new([Step::status(503)]);
     for _ in 0..10_000 {
-        let guard = Guard::builder("short").clock(world.clock.clone()).build();
+        let guard = Guard::builder("short").clock(world.clock.clone()).build().unwrap();
         let call = guard.call_transient("", |_: &()| true, |_| std::future::ready(Err::<(), ()>(())));
         assert!(call.now_or_never().is_none(), "it waits for its retry");
     }
