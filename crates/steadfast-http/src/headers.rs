@@ -75,44 +75,82 @@ pub struct CallHeaders {
 ///
 /// [`InvalidHeader::TooMany`], if the sources have more than 10 000 lines together.
 pub fn compose(layers: &Layers<'_>) -> Result<CallHeaders, InvalidHeader> {
-    let lines = [layers.configured, layers.call].into_iter().flatten().map(HeaderMap::len).sum::<usize>();
-    if lines > MAX_LINES {
-        return Err(InvalidHeader::TooMany);
-    }
-    let mut headers = HeaderMap::new();
-    let mut dropped = Vec::new();
-    let mut own = Vec::new();
-    let set = |headers: &mut HeaderMap, name: HeaderName, value: Option<&HeaderValue>| {
-        if let Some(value) = value {
-            headers.insert(name, value.clone());
-        }
-    };
-    set(&mut headers, USER_AGENT, layers.user_agent);
-    if let Some(configured) = layers.configured {
-        merge(&mut headers, configured, &mut dropped, false);
-    }
-    set(&mut headers, CONTENT_TYPE, layers.content_type);
-    set(&mut headers, X_REQUEST_ID, layers.request_id);
-    set(&mut headers, AUTHORIZATION, layers.bearer);
-    set(&mut headers, IDEMPOTENCY_KEY, layers.idempotency_key);
-    if let Some(call) = layers.call {
-        own = merge(&mut headers, call, &mut dropped, true);
-    }
-    for (name, value) in &mut headers {
-        if is_secret(name) {
-            value.set_sensitive(true);
-        }
-    }
-    Ok(CallHeaders {
-        own_traceparent: own.contains(&&TRACEPARENT),
-        own_tracestate: own.contains(&&TRACESTATE),
-        deadline_header: layers.deadline_header.filter(|name| !own.contains(name)).cloned(),
-        headers,
-        dropped,
-    })
+    CallHeaders::of_upstream(layers)?.with(layers)
 }
 
 impl CallHeaders {
+    /// What every call to an upstream has: its user agent, its configured headers, its deadline header.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidHeader::TooMany`], if there are more than 10 000 lines.
+    pub fn of_upstream(layers: &Layers<'_>) -> Result<Self, InvalidHeader> {
+        let mut all = Self {
+            headers: HeaderMap::new(),
+            dropped: Vec::new(),
+            own_traceparent: false,
+            own_tracestate: false,
+            deadline_header: layers.deadline_header.cloned(),
+        };
+        all.set(USER_AGENT, layers.user_agent);
+        if let Some(configured) = layers.configured {
+            all.merge(configured, false)?;
+        }
+        Ok(all)
+    }
+
+    /// The headers of one call: these, and over them what the call adds. Of `layers` only that is looked at.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidHeader::TooMany`], if there are more than 10 000 lines together.
+    pub fn with(&self, layers: &Layers<'_>) -> Result<Self, InvalidHeader> {
+        let mut all = self.clone();
+        all.set(CONTENT_TYPE, layers.content_type);
+        all.set(X_REQUEST_ID, layers.request_id);
+        all.set(AUTHORIZATION, layers.bearer);
+        all.set(IDEMPOTENCY_KEY, layers.idempotency_key);
+        if let Some(call) = layers.call {
+            let own = all.merge(call, true)?;
+            all.own_traceparent = own.contains(&&TRACEPARENT);
+            all.own_tracestate = own.contains(&&TRACESTATE);
+            all.deadline_header = all.deadline_header.filter(|name| !own.contains(&name));
+        }
+        Ok(all)
+    }
+
+    fn set(&mut self, name: HeaderName, value: Option<&HeaderValue>) {
+        if let Some(value) = value {
+            let value = marked(&name, value);
+            self.headers.insert(name, value);
+        }
+    }
+
+    /// Puts one source over what weaker ones gave; returns the names that it set.
+    fn merge<'a>(&mut self, source: &'a HeaderMap, of_call: bool) -> Result<Vec<&'a HeaderName>, InvalidHeader> {
+        if self.headers.len() + source.len() > MAX_LINES {
+            return Err(InvalidHeader::TooMany);
+        }
+        let named = named_by_connection(source);
+        let of_connection = |name: &&HeaderName| {
+            let client = **name == CONTENT_LENGTH || (of_call && **name == HOST);
+            client || is_hop_by_hop(name) || named.contains(*name)
+        };
+        let (drop, keep): (Vec<_>, Vec<_>) = source.keys().partition(of_connection);
+        self.dropped.extend(drop.into_iter().cloned());
+        // A traceparent without a tracestate must not meet the one of a weaker source.
+        if keep.contains(&&TRACEPARENT) {
+            self.headers.remove(TRACESTATE);
+        }
+        for name in &keep {
+            self.headers.remove(*name);
+            for value in source.get_all(*name) {
+                self.headers.append(*name, marked(name, value));
+            }
+        }
+        Ok(keep)
+    }
+
     /// All but what changes with the attempt. The method and these decide whether the request may be repeated.
     pub const fn headers(&self) -> &HeaderMap {
         &self.headers
@@ -144,31 +182,13 @@ impl CallHeaders {
     }
 }
 
-/// Puts one source over what weaker ones gave; returns the names that it set.
-fn merge<'a>(
-    headers: &mut HeaderMap,
-    source: &'a HeaderMap,
-    dropped: &mut Vec<HeaderName>,
-    of_call: bool,
-) -> Vec<&'a HeaderName> {
-    let named = named_by_connection(source);
-    let of_connection = |name: &&HeaderName| {
-        let client = **name == CONTENT_LENGTH || (of_call && **name == HOST);
-        client || is_hop_by_hop(name) || named.contains(*name)
-    };
-    let (drop, keep): (Vec<_>, Vec<_>) = source.keys().partition(of_connection);
-    dropped.extend(drop.into_iter().cloned());
-    // A traceparent without a tracestate must not meet the one of a weaker source.
-    if keep.contains(&&TRACEPARENT) {
-        headers.remove(TRACESTATE);
+/// A value that says itself whether it is a secret.
+fn marked(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
+    let mut value = value.clone();
+    if is_secret(name) {
+        value.set_sensitive(true);
     }
-    for name in &keep {
-        headers.remove(*name);
-        for value in source.get_all(*name) {
-            headers.append(*name, value.clone());
-        }
-    }
-    keep
+    value
 }
 
 /// The names that `Connection` lists; what is no name is no header either.

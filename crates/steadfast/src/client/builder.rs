@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderValue;
 use http::header::ACCEPT_ENCODING;
-use http::{HeaderMap, HeaderValue};
 use steadfast_http::Rules as StatusRules;
-use steadfast_http::headers;
+use steadfast_http::headers::{CallHeaders, InvalidHeader, Layers};
 use steadfast_policy::backoff::{Backoff, Jitter};
 use steadfast_policy::breaker::BreakerConfig;
 use steadfast_policy::budget::BudgetConfig;
@@ -15,7 +15,7 @@ use steadfast_policy::line::{LineConfig, RateConfig, RateStyle};
 use steadfast_policy::retry::RetryRules;
 
 use super::exchange::{Assessment, AttemptParts, BoxError, HookFuture, Hooks};
-use super::{BuildError, ServiceClient, Shared, base_layers};
+use super::{BuildError, ServiceClient, Shared};
 use crate::clock::Clock;
 use crate::config::keys::with_keys;
 use crate::config::{Settings, SettingsBuilder};
@@ -169,8 +169,7 @@ impl ClientBuilder {
                 Transport::Pool(pool)
             }
         };
-        let base_headers = base_headers(&settings);
-        let plain_headers = headers::compose(&base_layers(&settings, &base_headers))
+        let plain_headers = plain_headers(&settings)
             .map_err(|source| BuildError::Headers { upstream: settings.name.clone(), source })?;
         let setup = setup(&settings, self.seed);
         let upstream = Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events);
@@ -178,7 +177,6 @@ impl ClientBuilder {
             upstream,
             transport,
             rules: StatusRules { retry: settings.retry_statuses, breaker: settings.breaker_statuses },
-            base_headers,
             plain_headers: Arc::new(plain_headers),
             slow_after: slow_after(&settings),
             hooks: self.hooks,
@@ -257,13 +255,18 @@ fn pool_config(settings: &Settings) -> PoolConfig {
     config
 }
 
-/// The weakest layer of every request.
-fn base_headers(settings: &Settings) -> HeaderMap {
-    let mut headers = settings.headers.clone();
+/// What every call has; the weakest layer of its headers.
+fn plain_headers(settings: &Settings) -> Result<CallHeaders, InvalidHeader> {
+    let mut configured = settings.headers.clone();
     if settings.gzip {
-        headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("gzip"));
+        configured.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("gzip"));
     }
-    headers
+    CallHeaders::of_upstream(&Layers {
+        user_agent: Some(&settings.user_agent),
+        configured: Some(&configured),
+        deadline_header: settings.deadline_header.as_ref(),
+        ..Layers::default()
+    })
 }
 
 /// Half of the smallest timeout as configured: a head that comes later is a slow answer.

@@ -16,9 +16,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, Method};
+use http::Method;
 use steadfast_http::Rules;
-use steadfast_http::headers::{CallHeaders, Layers};
+use steadfast_http::headers::CallHeaders;
 use steadfast_policy::Time;
 
 use crate::config::Settings;
@@ -58,29 +58,11 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) transport: Transport,
     pub(crate) rules: Rules,
-    /// Configured headers and `Accept-Encoding`: the weakest layer of every request.
-    pub(crate) base_headers: HeaderMap,
-    /// The headers of a call that adds nothing to them, put together once.
+    /// Configured headers, `User-Agent` and `Accept-Encoding`: what every call has, put together once.
     pub(crate) plain_headers: Arc<CallHeaders>,
     /// A head that comes later than this is a slow answer to the retry budget.
     pub(crate) slow_after: Duration,
     pub(crate) hooks: Hooks,
-}
-
-impl Shared {
-    /// What every call has.
-    pub(crate) fn base_layers(&self) -> Layers<'_> {
-        base_layers(&self.settings, &self.base_headers)
-    }
-}
-
-fn base_layers<'a>(settings: &'a Settings, configured: &'a HeaderMap) -> Layers<'a> {
-    Layers {
-        user_agent: Some(&settings.user_agent),
-        configured: Some(configured),
-        deadline_header: settings.deadline_header.as_ref(),
-        ..Layers::default()
-    }
 }
 
 impl ServiceClient {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
-use steadfast_http::headers::{self, Layers};
+use steadfast_http::headers::Layers;
 use steadfast_http::{CallContext, Payload, Repeat};
 
 use super::exchange::{HttpOperation, Prepared};
@@ -239,12 +239,12 @@ impl RequestBuilder {
             bearer: self.context.bearer().filter(|_| shared.settings.forward_authorization),
             idempotency_key: self.idempotency_key.as_ref(),
             call: Some(&self.headers).filter(|own| !own.is_empty()),
-            ..shared.base_layers()
+            ..Layers::default()
         };
         let headers = if is_plain(&layers) {
             Arc::clone(&shared.plain_headers)
         } else {
-            Arc::new(headers::compose(&layers).map_err(|error| error.to_string())?)
+            Arc::new(shared.plain_headers.with(&layers).map_err(|error| error.to_string())?)
         };
         let repeat = Repeat::of(&self.method, headers.headers(), self.retry).map_err(|error| error.to_string())?;
         let trace = self.context.trace().cloned();
