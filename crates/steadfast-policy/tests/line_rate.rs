@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use steadfast_policy::Time;
-use steadfast_policy::line::{Entry, Line, LineConfig, LineSnapshot, RateConfig, RateStyle, Refusal};
+use steadfast_policy::line::{Entry, Line, LineConfig, LineSnapshot, Missing, RateConfig, RateStyle, Refusal};
 
 mod line_support;
 
@@ -395,4 +395,17 @@ fn odd_configurations_are_harmless() {
         let _slot = admitted(huge.enter(at(0), "", FAR));
     }
     assert_eq!(huge.enter(at(0), "", Time::MAX), limited(Time::ZERO.until(Time::MAX)));
+}
+
+#[test]
+fn c6_2_a_waiter_can_be_asked_what_it_lacks() {
+    let mut line = line_with(1, RateConfig { limit: 1, ..RATE });
+    let slot = admitted(line.enter(at(0), "", FAR));
+    let (ticket, asks_at) = queued(line.enter(at(100), "", FAR));
+    assert_eq!((line.missing(ticket), asks_at), (Missing::Place, at(1000)));
+    // Its place has come, and the only slot is still taken.
+    queued(line.poll(at(1000), ticket));
+    assert_eq!(line.missing(ticket), Missing::Slot);
+    assert!(line.release(at(1100), slot));
+    let _slot = admitted(line.poll(at(1100), ticket));
 }
