@@ -3,13 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{Arc, Mutex};
+mod log_support;
 
 use steadfast::ServiceClient;
 use steadfast::testing::{Script, Step, VirtualClock};
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata};
+
+use log_support::Log;
 
 /// 7.4, 4.9, 8.6, A130, A132: each attempt, wait, refusal, transition and ending is in the log, at its finest level, and
 /// nothing of the request is.
@@ -33,7 +32,7 @@ fn c7_4_c8_6_the_log_tells_what_happened_and_no_secret() {
             drop(clock.run(request.send()).unwrap());
         }
     });
-    let lines = log.0.lock().unwrap().clone();
+    let lines = log.lines();
     let all = lines.join("\n");
     for expected in [
         "attempt upstream=billing number=1",
@@ -53,45 +52,4 @@ fn c7_4_c8_6_the_log_tells_what_happened_and_no_secret() {
     for secret in ["S3CR3T", "bot123", "pr3fix", "billing.test"] {
         assert!(!all.contains(secret), "{secret} in\n{all}");
     }
-}
-
-/// Keeps what is logged, the message first.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Log {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        struct Fields(String, String);
-        impl Visit for Fields {
-            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-                match field.name() {
-                    "message" => self.0 = format!("{value:?}"),
-                    name => self.1 += &format!(" {name}={value:?}"),
-                }
-            }
-
-            fn record_str(&mut self, field: &Field, value: &str) {
-                self.1 += &format!(" {field}={value}");
-            }
-        }
-        let mut fields = Fields(String::new(), String::new());
-        event.record(&mut fields);
-        self.0.lock().unwrap().push(fields.0 + &fields.1);
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }

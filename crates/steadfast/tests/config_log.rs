@@ -3,12 +3,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::{Arc, Mutex};
+mod log_support;
 
 use steadfast::config::Loader;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata};
+
+use log_support::Log;
 
 /// 9.4: each warning is also logged, once, when the configuration is loaded.
 #[test]
@@ -22,7 +21,7 @@ fn c9_4_each_warning_is_logged_once() {
             .load()
             .unwrap()
     });
-    let logged = log.0.lock().unwrap().clone();
+    let logged = log.lines();
     assert_eq!(logged.len(), 2);
     for (warning, line) in config.warnings().iter().zip(logged) {
         assert!(
@@ -30,42 +29,4 @@ fn c9_4_each_warning_is_logged_once() {
             "{line}"
         );
     }
-}
-
-/// Keeps what is logged.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl tracing::Subscriber for Log {
-    fn enabled(&self, _: &Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        struct Fields(String);
-        impl Visit for Fields {
-            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-                self.0 += &format!(" {field}={value:?}");
-            }
-
-            fn record_str(&mut self, field: &Field, value: &str) {
-                self.0 += &format!(" {field}={value}");
-            }
-        }
-        let mut fields = Fields(event.metadata().level().to_string());
-        event.record(&mut fields);
-        self.0.lock().unwrap().push(fields.0);
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }
