@@ -152,7 +152,7 @@ impl<'a> Call<'a> {
         };
         self.now = self.now.max(clock.now());
         let mut judged = match &out {
-            Some(out) => operation.judge(attempt, self.now.since(attempt.started), out),
+            Some(out) => operation.judge(self.now.since(attempt.started), out),
             None => {
                 self.now = self.now.max(limit);
                 operation.judge_cut(if limit == attempt.deadline { Fault::Deadline } else { Fault::AttemptTimeout })
@@ -270,16 +270,7 @@ impl End {
             Self::Result(ended, retry_after) => (ended, ErrorKind::Unreachable, retry_after),
             Self::Cut => (Ended::Deadline, ErrorKind::Timeout, None),
             Self::PoolFull => (Ended::BulkheadFull, ErrorKind::BulkheadFull, None),
-            Self::Refused(refused) => {
-                let ended = match refused {
-                    Refused::CircuitOpen { .. } => Ended::CircuitOpen,
-                    Refused::BulkheadFull => Ended::BulkheadFull,
-                    Refused::RateLimited { .. } => Ended::RateLimited,
-                    Refused::Deadline => Ended::Deadline,
-                    Refused::Closed => Ended::Closed,
-                };
-                (ended, refused.kind(), refused.retry_after())
-            }
+            Self::Refused(refused) => (refused.ended(), refused.kind(), refused.retry_after()),
         }
     }
 }

@@ -375,7 +375,7 @@ where
         (self.operation)(Context { attempt: attempt.number, time_left: attempt.time_left() })
     }
 
-    fn judge(&self, _: Attempt, ran: Duration, out: &Self::Out) -> Judged {
+    fn judge(&self, ran: Duration, out: &Self::Out) -> Judged {
         let (verdict, answer, advice) = match out {
             Ok(_) if ran > self.slow_after => (Some(Verdict::Success), Answer::SlowOk, Advice::Done),
             Ok(_) => (Some(Verdict::Success), Answer::Ok, Advice::Done),

@@ -56,8 +56,8 @@ pub(crate) trait Operation: Send {
     /// One try. It is dropped where it stands when its time is up, and everything it holds goes with it.
     fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Self::Out> + Send;
 
-    /// What the result tells the policies.
-    fn judge(&self, attempt: Attempt, ran: Duration, out: &Self::Out) -> Judged;
+    /// What the result of an attempt that ran so long tells the policies.
+    fn judge(&self, ran: Duration, out: &Self::Out) -> Judged;
 
     /// When the dependency was first asked, in the attempt that was cut; `None` if it never was. What came before is
     /// our own time, and no evidence against it (1.5).

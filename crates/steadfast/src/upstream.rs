@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::event::{Event, EventHook};
+use crate::report::Ended;
 use crate::snapshot::Snapshot;
 use crate::timer::{self, Timer};
 
@@ -98,6 +99,16 @@ impl Refused {
             Self::RateLimited { .. } => ErrorKind::RateLimited,
             Self::Deadline => ErrorKind::Timeout,
             Self::Closed => ErrorKind::Closed,
+        }
+    }
+
+    pub(crate) fn ended(self) -> Ended {
+        match self {
+            Self::CircuitOpen { .. } => Ended::CircuitOpen,
+            Self::BulkheadFull => Ended::BulkheadFull,
+            Self::RateLimited { .. } => Ended::RateLimited,
+            Self::Deadline => Ended::Deadline,
+            Self::Closed => Ended::Closed,
         }
     }
 

@@ -149,30 +149,17 @@ impl<'a> HttpOperation<'a> {
         let by_status = judge_response(rules, self.request.repeat, status, headers, slow, wall);
         let Some(assess) = &self.shared.hooks.assess else { return by_status };
         let good = if slow { Answer::SlowOk } else { Answer::Ok };
-        match assess(&answered.head, &answered.body) {
-            Assessment::ByStatus => by_status,
-            Assessment::Good => Judgement {
-                verdict: Some(Verdict::Success),
-                answer: good,
-                cause: Cause::Fast,
-                advice: Advice::Done,
-                retry_after: None,
-            },
-            Assessment::Transient { retry_after } => Judgement {
-                verdict: Some(Verdict::Failure),
-                answer: Answer::Failed,
-                cause: Cause::Fast,
-                advice: if self.request.repeat.permits(Sent::Yes) { Advice::Retry } else { Advice::NotRepeatable },
-                retry_after,
-            },
-            Assessment::Permanent => Judgement {
-                verdict: Some(Verdict::Success),
-                answer: good,
-                cause: Cause::Fast,
-                advice: Advice::NotRetryable,
-                retry_after: None,
-            },
-        }
+        let (verdict, answer, advice, retry_after) = match assess(&answered.head, &answered.body) {
+            Assessment::ByStatus => return by_status,
+            Assessment::Good => (Verdict::Success, good, Advice::Done, None),
+            Assessment::Permanent => (Verdict::Success, good, Advice::NotRetryable, None),
+            Assessment::Transient { retry_after } => {
+                let repeatable = self.request.repeat.permits(Sent::Yes);
+                let advice = if repeatable { Advice::Retry } else { Advice::NotRepeatable };
+                (Verdict::Failure, Answer::Failed, advice, retry_after)
+            }
+        };
+        Judgement { verdict: Some(verdict), answer, cause: Cause::Fast, advice, retry_after }
     }
 }
 
@@ -200,7 +187,7 @@ impl Operation for HttpOperation<'_> {
         Ok(Answered { head, body, head_after })
     }
 
-    fn judge(&self, _: Attempt, _: Duration, out: &Self::Out) -> Judged {
+    fn judge(&self, _: Duration, out: &Self::Out) -> Judged {
         match out {
             Ok(answered) => {
                 let mut judgement = self.assess(answered);
