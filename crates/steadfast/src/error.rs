@@ -9,6 +9,9 @@ use steadfast_http::problem::ProblemDetails;
 
 use crate::report::{Ended, Report};
 
+/// A boxed error: of a hook, of a body in pieces, of a transport of one's own.
+pub type BoxError = Box<dyn StdError + Send + Sync>;
+
 /// What kind of ending it was (contract 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

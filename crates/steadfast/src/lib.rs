@@ -33,7 +33,7 @@ mod upstream;
 
 pub use client::{Assessment, ClientBuilder, Clients, RequestBuilder, Response, ServiceClient};
 pub use clock::Clock;
-pub use error::{Error, ErrorKind};
+pub use error::{BoxError, Error, ErrorKind};
 pub use event::Event;
 pub use guard::{Context, Guard, GuardBuilder, GuardError};
 pub use report::Report;

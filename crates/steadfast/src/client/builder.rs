@@ -14,11 +14,12 @@ use steadfast_policy::budget::BudgetConfig;
 use steadfast_policy::line::{LineConfig, RateConfig, RateStyle};
 use steadfast_policy::retry::RetryRules;
 
-use super::exchange::{Assessment, AttemptParts, BoxError, HookFuture, Hooks};
+use super::exchange::{Assessment, AttemptParts, HookFuture, Hooks};
 use super::{BuildError, ServiceClient, Shared};
 use crate::clock::Clock;
 use crate::config::keys::with_keys;
 use crate::config::{Settings, SettingsBuilder};
+use crate::error::BoxError;
 use crate::event::{Event, EventHook};
 use crate::transport::{Exchange, Pool, PoolConfig, Resolve, SystemResolver, Transport};
 use crate::upstream::{Rules, Setup, Upstream};

@@ -1,6 +1,5 @@
 //! An HTTP exchange as an operation of the loop: edges translate, the loop decides.
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -15,9 +14,10 @@ use steadfast_http::{Fault, Repeat, Sent, judge_fault, judge_response};
 use steadfast_policy::{Advice, Answer, Cause, Judgement, Time, Verdict};
 
 use super::Shared;
+use crate::error::BoxError;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::Outcome;
-use crate::transport::{Outgoing, Progress, Stale408, TransportError, decode};
+use crate::transport::{Outgoing, Progress, RequestBody, Stale408, TransportError, decode};
 
 /// What a custom classifier says of a response (for APIs that answer 200 with an error inside).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,9 +37,6 @@ pub enum Assessment {
     /// A failure that another attempt cannot fix. The upstream is up.
     Permanent,
 }
-
-/// A boxed error of a hook.
-pub type BoxError = Box<dyn StdError + Send + Sync>;
 
 /// One attempt about to be sent, for a hook that signs it or fetches a fresh token. Only headers can be changed: where
 /// the request goes and what it says are the same on every attempt.
@@ -173,7 +170,7 @@ impl Operation for HttpOperation<'_> {
         let hooked = self.shared.hooks.before_attempt.is_some();
         let handed_over = if hooked { self.shared.upstream.clock.now() } else { attempt.started };
         self.handed_over = Some(handed_over);
-        let mut request = http::Request::new(self.request.body.clone());
+        let mut request = http::Request::new(RequestBody::whole(self.request.body.clone()));
         *request.method_mut() = self.request.method.clone();
         *request.uri_mut() = self.request.uri.clone();
         *request.headers_mut() = headers;

@@ -8,7 +8,7 @@ mod response;
 
 pub use builder::ClientBuilder;
 pub use clients::{BuildError, Clients, UnknownUpstream};
-pub use exchange::{Assessment, AttemptParts, BoxError, HookFuture};
+pub use exchange::{Assessment, AttemptParts, HookFuture};
 pub use request::RequestBuilder;
 pub use response::{BodyError, Response, StatusError};
 

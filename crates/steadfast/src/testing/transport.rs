@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
+use http_body_util::BodyExt;
 use steadfast_http::{Fault, Sent};
 use steadfast_policy::Time;
 
 use crate::clock::Clock;
-use crate::transport::{Exchange, ExchangeFuture, Outgoing, Progress, ResponseBody, TransportError};
+use crate::transport::{Exchange, ExchangeFuture, Outgoing, Progress, RequestBody, ResponseBody, TransportError};
 
 /// What the upstream does with one request.
 #[derive(Clone, Debug)]
@@ -170,21 +171,15 @@ impl Script {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn arrive(&self, request: http::Request<Bytes>) -> (Step, Serving) {
+    fn arrive(&self, head: http::request::Parts, body: Bytes) -> (Step, Serving) {
         let mut state = self.state();
         let step = match state.steps.len() {
             0 => Step::status(200),
             1 => state.steps.front().cloned().unwrap_or_else(|| Step::status(200)),
             _ => state.steps.pop_front().unwrap_or_else(|| Step::status(200)),
         };
-        let (parts, body) = request.into_parts();
-        state.seen.push(Seen {
-            at: self.0.clock.now(),
-            method: parts.method,
-            uri: parts.uri,
-            headers: parts.headers,
-            body,
-        });
+        let at = self.0.clock.now();
+        state.seen.push(Seen { at, method: head.method, uri: head.uri, headers: head.headers, body });
         state.in_flight += 1;
         state.peak = state.peak.max(state.in_flight);
         drop(state);
@@ -204,7 +199,9 @@ impl Drop for Serving {
 impl Exchange for Script {
     fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a> {
         Box::pin(async move {
-            let (step, _serving) = self.arrive(outgoing.request);
+            let (head, body) = outgoing.request.into_parts();
+            let body = read(body, progress).await?;
+            let (step, _serving) = self.arrive(head, body);
             let clock = &self.0.clock;
             if !matches!(step.action, Action::Fail { sent: Sent::No, .. }) {
                 progress.hand_over();
@@ -227,6 +224,18 @@ impl Exchange for Script {
                 },
             }
         })
+    }
+}
+
+/// Takes the request's body in, as an upstream does before it answers.
+async fn read(body: RequestBody, progress: &mut Progress) -> Result<Bytes, TransportError> {
+    if let Some(bytes) = body.as_bytes() {
+        return Ok(bytes.clone());
+    }
+    progress.hand_over();
+    match body.collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) => Err(TransportError::new(Fault::Reset, Sent::Unknown).with_source(error)),
     }
 }
 

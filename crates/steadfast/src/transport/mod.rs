@@ -10,12 +10,16 @@ pub mod decode;
 mod error;
 mod pool;
 mod progress;
+mod request_body;
+mod version;
 
 pub use body::ResponseBody;
-pub use connect::{Resolve, ResolveFuture, SystemResolver, TlsConfigError, TlsOptions};
+pub use connect::{InvalidProxy, Proxy, ProxyUrl, Resolve, ResolveFuture, SystemResolver, TlsConfigError, TlsOptions};
 pub use error::TransportError;
 pub use pool::{Pool, PoolConfig, PoolSnapshot};
 pub use progress::Progress;
+pub use request_body::{KEPT_BYTES, RequestBody, UploadHook, Uploaded};
+pub use version::HttpVersion;
 
 use std::fmt;
 use std::future::Future;
@@ -23,14 +27,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response};
 
 /// One attempt on its way to the upstream.
 #[non_exhaustive]
 pub struct Outgoing {
     /// The request, with an absolute URI.
-    pub request: Request<Bytes>,
+    pub request: Request<RequestBody>,
     /// Whether the request may be sent twice (by its method, key, or the caller's word). False.
     pub repeatable: bool,
     /// What is left of the call's deadline when the attempt starts. `Duration::MAX`: no deadline.
@@ -39,7 +42,7 @@ pub struct Outgoing {
 
 impl Outgoing {
     /// A request that may not be sent twice, without a deadline.
-    pub fn new(request: Request<Bytes>) -> Self {
+    pub fn new(request: Request<RequestBody>) -> Self {
         Self { request, repeatable: false, time_left: Duration::MAX }
     }
 }

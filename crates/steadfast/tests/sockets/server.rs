@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use steadfast::transport::{
-    Outgoing, Pool, PoolConfig, PoolSnapshot, Progress, ResponseBody, SystemResolver, TransportError,
+    Outgoing, Pool, PoolConfig, PoolSnapshot, Progress, RequestBody, ResponseBody, SystemResolver, TransportError,
 };
 use steadfast_http::{Fault, Sent};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -294,7 +294,7 @@ async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     }
 }
 
-pub(crate) fn request(method: Method, path: &str, body: impl Into<Bytes>) -> Outgoing {
+pub(crate) fn request(method: Method, path: &str, body: impl Into<RequestBody>) -> Outgoing {
     let mut outgoing = Outgoing::new(
         Request::builder().method(method).uri(format!("http://upstream.test{path}")).body(body.into()).unwrap(),
     );
@@ -308,7 +308,7 @@ pub(crate) fn get(path: &str) -> Outgoing {
     outgoing
 }
 
-pub(crate) fn post(path: &str, body: impl Into<Bytes>) -> Outgoing {
+pub(crate) fn post(path: &str, body: impl Into<RequestBody>) -> Outgoing {
     request(Method::POST, path, body)
 }
 

@@ -4,6 +4,7 @@
 //! `connect_timeout` covers the whole list. A proxy's CONNECT belongs between TCP and TLS; a choice of protocol
 //! (ALPN) comes out of the last step.
 
+mod proxy;
 mod race;
 mod resolve;
 mod stream;
@@ -19,6 +20,7 @@ use tokio::time::timeout;
 use super::TransportError;
 use super::pool::PoolConfig;
 use super::pool::meter::{Limits, Meter};
+pub use proxy::{InvalidProxy, Proxy, ProxyUrl};
 use resolve::Lookup;
 pub use resolve::{Resolve, ResolveFuture, SystemResolver};
 use stream::Metered;

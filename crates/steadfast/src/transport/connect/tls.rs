@@ -23,6 +23,14 @@ pub struct TlsOptions {
     pub platform_roots: bool,
     /// PEM files whose certificates count too (a private authority). None.
     pub extra_roots: Vec<PathBuf>,
+    /// Only `extra_roots` count. False.
+    pub only_extra_roots: bool,
+    /// A PEM file with our own certificate, its chain, and, unless `identity_key` names another file, its private key. None.
+    pub identity: Option<PathBuf>,
+    /// A PEM file with the private key of `identity`. None.
+    pub identity_key: Option<PathBuf>,
+    /// The name that the upstream's certificate must be for, and that it is asked for (SNI). None: its host.
+    pub server_name: Option<String>,
 }
 
 /// TLS cannot be set up as configured. The message names the file, and what was expected of it.

@@ -4,11 +4,9 @@ use std::error::Error as StdError;
 use std::future::poll_fn;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::header::CONNECTION;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::Body;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -21,7 +19,7 @@ use super::body::PooledBody;
 use super::connection::{Connection, Lease};
 use super::driver::Driver;
 use super::stock::{Grant, Room};
-use crate::transport::{Outgoing, Progress, ResponseBody, Stale408, TransportError};
+use crate::transport::{Outgoing, Progress, RequestBody, ResponseBody, Stale408, TransportError};
 
 type Answer = Result<Response<ResponseBody>, TransportError>;
 
@@ -43,7 +41,7 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
     // hyper keeps what it began with, so a second try needs a copy. A connection that was in use a moment ago has hardly
     // been given up since, and what hyper had not begun with it gives back.
     let rested = connection.has_rested(now);
-    let copy = rested.then(|| request.clone());
+    let copy = if rested { copy_of(&request) } else { None };
     let mut lease = Lease::again(connection, &pool.stock, now, deadline, rested);
     attach(progress, &lease);
     match lease.send(request).await {
@@ -73,7 +71,7 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
 /// The second try. It takes a fresh connection, as others from the pool may be as dead as the first.
 async fn again(
     pool: &Inner,
-    request: Request<Full<Bytes>>,
+    request: Request<RequestBody>,
     deadline: Option<Instant>,
     progress: &mut Progress,
 ) -> Answer {
@@ -88,7 +86,7 @@ async fn again(
 async fn on_fresh(
     pool: &Inner,
     room: Room,
-    request: Request<Full<Bytes>>,
+    request: Request<RequestBody>,
     deadline: Option<Instant>,
     progress: &mut Progress,
 ) -> Answer {
@@ -112,6 +110,16 @@ async fn open(pool: &Inner, room: Room) -> Result<Connection, TransportError> {
         .map_err(|error: hyper::Error| local(error.into()))?;
     let driver = Driver::new(wire, Arc::clone(&opened.meter), room);
     Ok(Connection::new(sender, opened.meter, runtime.spawn(driver)))
+}
+
+/// The same request once more, where its body can be sent once more.
+fn copy_of(request: &Request<RequestBody>) -> Option<Request<RequestBody>> {
+    let mut copy = Request::new(request.body().again()?);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    Some(copy)
 }
 
 fn attach(progress: &mut Progress, lease: &Lease) {

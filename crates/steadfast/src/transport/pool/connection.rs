@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
 use steadfast_http::{Fault, Sent};
@@ -15,18 +13,18 @@ use tokio::time::Instant;
 use super::faults::before_head;
 use super::meter::{Meter, Phase};
 use super::stock::Stock;
-use crate::transport::TransportError;
+use crate::transport::{RequestBody, TransportError};
 
 /// An open connection. Dropped while idle it closes in good order; dropped in use it is cut off at once.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
+    sender: SendRequest<RequestBody>,
     meter: Arc<Meter>,
     task: JoinHandle<()>,
 }
 
 impl Connection {
-    pub(crate) fn new(sender: SendRequest<Full<Bytes>>, meter: Arc<Meter>, task: JoinHandle<()>) -> Self {
+    pub(crate) fn new(sender: SendRequest<RequestBody>, meter: Arc<Meter>, task: JoinHandle<()>) -> Self {
         Self { sender, meter, task }
     }
 
@@ -65,7 +63,7 @@ pub(crate) struct Lease {
 pub(crate) struct Unanswered {
     pub(crate) error: TransportError,
     /// The request, where hyper had not begun with it.
-    pub(crate) given_back: Option<Request<Full<Bytes>>>,
+    pub(crate) given_back: Option<Request<RequestBody>>,
     /// Whether the connection was found closed before anything was sent.
     pub(crate) was_dead: bool,
 }
@@ -94,7 +92,7 @@ impl Lease {
     }
 
     /// Sends the request and waits for the head.
-    pub(crate) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Unanswered> {
+    pub(crate) async fn send(&mut self, request: Request<RequestBody>) -> Result<Response<Incoming>, Unanswered> {
         let Some(connection) = &mut self.connection else {
             let error = TransportError::new(Fault::LocalProtocol, Sent::No);
             return Err(Unanswered { error, given_back: Some(request), was_dead: false });

@@ -8,18 +8,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http_body_util::Full;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::time::{Sleep, sleep_until};
 
 use super::meter::{Meter, NEVER};
 use super::stock::Room;
+use crate::transport::RequestBody;
 use crate::transport::connect::Stream;
 
 /// hyper's side of a connection.
-pub(crate) type Wire = http1::Connection<TokioIo<Stream>, Full<Bytes>>;
+pub(crate) type Wire = http1::Connection<TokioIo<Stream>, RequestBody>;
 
 pin_project_lite::pin_project! {
     /// Ends when the connection closes, when its last sender is dropped, or when a limit has passed.

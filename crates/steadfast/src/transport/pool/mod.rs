@@ -32,8 +32,8 @@ use std::time::Duration;
 
 use http::Response;
 
-use super::connect::{Connector, Resolve, TlsConfigError, TlsOptions};
-use super::{Exchange, ExchangeFuture, Outgoing, Progress, ResponseBody, TransportError};
+use super::connect::{Connector, Proxy, Resolve, TlsConfigError, TlsOptions};
+use super::{Exchange, ExchangeFuture, HttpVersion, Outgoing, Progress, ResponseBody, TransportError};
 pub(crate) use body::PooledBody;
 use meter::{Limits, nanos};
 pub use stock::PoolSnapshot;
@@ -66,6 +66,14 @@ pub struct PoolConfig {
     pub max_connections: usize,
     /// Which certificates are trusted; of no effect without `https`.
     pub tls: TlsOptions,
+    /// Which proxy stands before the upstream. The environment's.
+    pub proxy: Proxy,
+    /// Which HTTP is spoken. `Auto`.
+    pub http_version: HttpVersion,
+    /// HTTP/2: how often a connection with open streams is asked for a sign of life. None: never.
+    pub ping_interval: Option<Duration>,
+    /// HTTP/2: how long that sign may take. 10 s.
+    pub ping_timeout: Duration,
 }
 
 impl PoolConfig {
@@ -83,6 +91,10 @@ impl PoolConfig {
             max_connection_age: Duration::from_secs(300),
             max_connections: 100,
             tls: TlsOptions::default(),
+            proxy: Proxy::default(),
+            http_version: HttpVersion::default(),
+            ping_interval: None,
+            ping_timeout: Duration::from_secs(10),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! From a request with an absolute URI to what HTTP/1.1 puts on the wire (RFC 9112 section 3.2.1).
 
-use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
 use http::{Method, Request, Uri, Version};
-use http_body_util::Full;
+
+use crate::transport::RequestBody;
 
 /// What is the same in every request to one upstream.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Target {
     ///
     /// A `Host` of the caller's own is kept. Its `Content-Length` and `Transfer-Encoding` are not: a length that
     /// differs from the body's would let one request be read as two.
-    pub(crate) fn prepare(&self, request: Request<Bytes>) -> Request<Full<Bytes>> {
+    pub(crate) fn prepare(&self, request: Request<RequestBody>) -> Request<RequestBody> {
         let (mut parts, body) = request.into_parts();
         parts.uri = match parts.uri.into_parts().path_and_query {
             Some(path) => Uri::from(path),
@@ -50,7 +50,7 @@ impl Target {
             // RFC 9110 section 8.6: a method that gives content a meaning says that there is none.
             parts.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        Request::from_parts(parts, Full::new(body))
+        Request::from_parts(parts, body)
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn host(https: bool, host: &str, port: u16) -> String {
-        let request = Request::get("http://elsewhere/a/b?c=d").body(Bytes::new()).unwrap();
+        let request = Request::get("http://elsewhere/a/b?c=d").body(RequestBody::empty()).unwrap();
         let request = Target::new(https, host, port).prepare(request);
         assert_eq!(request.uri(), "/a/b?c=d");
         request.headers()[HOST].to_str().unwrap().to_owned()
@@ -89,7 +89,7 @@ mod tests {
                 .header(CONTENT_LENGTH, "77")
                 .header(TRANSFER_ENCODING, "chunked")
                 .header(HOST, "mine")
-                .body(Bytes::from_static(body.as_bytes()));
+                .body(RequestBody::from(body));
             target.prepare(request.unwrap())
         };
         let get = prepare(Method::GET, "");
