@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use super::TransportError;
 use super::pool::PoolConfig;
 use super::pool::meter::{Limits, Meter};
+use super::version::{Offer, Protocol};
 pub use proxy::{InvalidProxy, Proxy, ProxyUrl};
 use resolve::Lookup;
 pub use resolve::{Resolve, ResolveFuture, SystemResolver};
@@ -32,6 +33,7 @@ pub use tls::{TlsConfigError, TlsOptions};
 pub(crate) struct Opened {
     pub(crate) stream: Stream,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) protocol: Protocol,
 }
 
 /// How one upstream is reached.
@@ -59,26 +61,30 @@ impl Connector {
     }
 
     /// Goes through the steps.
-    pub(crate) async fn open(&self) -> Result<Opened, TransportError> {
-        match timeout(self.within, self.steps()).await {
+    pub(crate) async fn open(&self, offer: Offer) -> Result<Opened, TransportError> {
+        match timeout(self.within, self.steps(offer)).await {
             Ok(result) => result,
             Err(_) => Err(unsent(Fault::ConnectTimeout)),
         }
     }
 
-    async fn steps(&self) -> Result<Opened, TransportError> {
+    async fn steps(&self, offer: Offer) -> Result<Opened, TransportError> {
         let addresses = self.lookup.addresses(&self.host, self.port).await?;
         let socket = race::connect(&addresses, self.within)
             .await
             .and_then(no_delay)
             .map_err(|error| unsent(Fault::Connect).with_source(error))?;
         let meter = Arc::new(Meter::new(self.limits));
-        let socket = Metered::new(socket, Arc::clone(&meter));
-        let stream = match &self.tls {
-            Some(tls) => Stream::Tls(Box::new(tls.handshake(socket).await?)),
-            None => Stream::Plain(socket),
+        let stream = Stream::Plain(Metered::new(socket, Arc::clone(&meter)));
+        let (stream, protocol) = match &self.tls {
+            Some(tls) => {
+                let (stream, protocol) = tls.handshake(stream, offer).await?;
+                (Stream::Tls(Box::new(stream)), protocol)
+            }
+            None if offer == Offer::Http2 => (stream, Protocol::Http2),
+            None => (stream, Protocol::Http1),
         };
-        Ok(Opened { stream, meter })
+        Ok(Opened { stream, meter, protocol })
     }
 }
 

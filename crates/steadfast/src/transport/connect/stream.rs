@@ -114,7 +114,8 @@ impl AsyncWrite for Metered {
 #[derive(Debug)]
 pub(crate) enum Stream {
     Plain(Metered),
-    Tls(Box<TlsStream<Metered>>),
+    /// TLS on top of another stream, which is itself TLS where the proxy is reached over TLS.
+    Tls(Box<TlsStream<Self>>),
 }
 
 /// Calls one method of whichever stream it is.

@@ -12,8 +12,9 @@ use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, Error as RustlsError, RootCertStore, crypto};
 
-use super::stream::Metered;
+use super::stream::Stream;
 use crate::transport::TransportError;
+use crate::transport::version::{Offer, Protocol};
 
 /// Which roots a certificate may lead to. Mozilla's, which are compiled in, always count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl std::error::Error for TlsConfigError {
 
 /// The last step of a connection to an https upstream.
 pub(crate) struct Tls {
-    connector: TlsConnector,
+    config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
@@ -114,18 +115,31 @@ impl Tls {
     pub(crate) fn new(host: &str, options: &TlsOptions) -> Result<Self, TlsConfigError> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|error| TlsConfigError::because(What::Host(host.to_owned()), error))?;
-        let mut config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
+        let config = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsConfigError::because(What::Provider, error))?
             .with_root_certificates(roots(options)?)
             .with_no_client_auth();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { connector: TlsConnector::from(Arc::new(config)), name })
+        Ok(Self { config: Arc::new(config), name })
     }
 
-    pub(crate) async fn handshake(&self, socket: Metered) -> Result<TlsStream<Metered>, TransportError> {
-        let handshake = self.connector.connect(self.name.clone(), socket);
-        handshake.await.map_err(|error| TransportError::new(handshake_fault(&error), Sent::No).with_source(error))
+    /// Also says what the upstream chose among what was offered; one that chooses nothing speaks HTTP/1.1.
+    pub(crate) async fn handshake(
+        &self,
+        socket: Stream,
+        offer: Offer,
+    ) -> Result<(TlsStream<Stream>, Protocol), TransportError> {
+        let connector = TlsConnector::from(Arc::clone(&self.config));
+        let stream = connector
+            .with_alpn(offer.alpn())
+            .connect(self.name.clone(), socket)
+            .await
+            .map_err(|error| TransportError::new(handshake_fault(&error), Sent::No).with_source(error))?;
+        let protocol = match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => Protocol::Http2,
+            _ => Protocol::Http1,
+        };
+        Ok((stream, protocol))
     }
 }
 

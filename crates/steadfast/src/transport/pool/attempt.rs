@@ -19,6 +19,7 @@ use super::body::PooledBody;
 use super::connection::{Connection, Lease};
 use super::driver::Driver;
 use super::stock::{Grant, Room};
+use crate::transport::version::Offer;
 use crate::transport::{Outgoing, Progress, RequestBody, ResponseBody, Stale408, TransportError};
 
 type Answer = Result<Response<ResponseBody>, TransportError>;
@@ -103,7 +104,7 @@ async fn open(pool: &Inner, room: Room) -> Result<Connection, TransportError> {
     let local =
         |error: Box<dyn StdError + Send + Sync>| TransportError::new(Fault::LocalProtocol, Sent::No).with_source(error);
     let runtime = Handle::try_current().map_err(|error| local(error.into()))?;
-    let opened = pool.connector.open().await?;
+    let opened = pool.connector.open(Offer::Http1).await?;
     let (sender, wire) = http1::Builder::new()
         .handshake(TokioIo::new(opened.stream))
         .await
