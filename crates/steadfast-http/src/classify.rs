@@ -94,14 +94,19 @@ const fn advice(repeat: Repeat, sent: Sent) -> Advice {
 const fn is_permanent(fault: Fault) -> bool {
     matches!(
         fault,
-        Fault::Certificate | Fault::ProxyRefused | Fault::LocalProtocol | Fault::TooLarge | Fault::PoolTimeout
+        Fault::Certificate
+            | Fault::ProxyRefused
+            | Fault::LocalProtocol
+            | Fault::RequestBody
+            | Fault::TooLarge
+            | Fault::PoolTimeout
     )
 }
 
 const fn verdict(fault: Fault) -> Option<Verdict> {
     match fault {
         // Our own doing: it says nothing about the upstream.
-        Fault::ProxyRefused | Fault::LocalProtocol | Fault::PoolTimeout => None,
+        Fault::ProxyRefused | Fault::LocalProtocol | Fault::RequestBody | Fault::PoolTimeout => None,
         // It answered, with more than we take.
         Fault::TooLarge => Some(Verdict::Success),
         _ if fault.is_timeout() => Some(Verdict::Timeout),

@@ -52,6 +52,8 @@ pub enum Fault {
     Protocol,
     /// The request could not be expressed by our own side. A fault of ours.
     LocalProtocol,
+    /// The request's body could not be read from where it comes, or is not as long as it was announced. A fault of ours.
+    RequestBody,
     /// The response's body does not decode (gzip).
     Decode,
     /// The response was cut short.
@@ -83,6 +85,7 @@ impl Fault {
             Self::RefusedStream => "refused_stream",
             Self::GoAway => "goaway",
             Self::Protocol | Self::LocalProtocol => "protocol",
+            Self::RequestBody => "request_body",
             Self::Decode => "decode",
             Self::Incomplete => "incomplete",
             Self::TooLarge => "too_large",

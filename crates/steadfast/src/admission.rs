@@ -8,6 +8,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use steadfast_http::Sent;
 use steadfast_policy::breaker::Permit;
 use steadfast_policy::budget::RetryPermit;
 use steadfast_policy::line::{Missing, Slot, Ticket};
-use steadfast_policy::{Answer, Time};
+use steadfast_policy::{Answer, Time, Verdict};
 
 use crate::call::Call;
-use crate::operation::Judged;
+use crate::operation::{Judged, ResultKind};
 use crate::report::WaitReason;
 use crate::timer::Timer;
-use crate::upstream::{Entrant, Policies, Refused, Step, Upstream};
+use crate::upstream::{Entrant, Held, Policies, Refused, Step, Upstream};
 
 /// Waits until the next attempt may start, or says why it may not.
 ///
@@ -131,7 +132,7 @@ impl Drop for PaidRetry<'_> {
 /// Settling it records the verdict, then returns the slot (0.2). Dropping it is no verdict; a retry that was dropped
 /// after it was sent stays paid for.
 pub(crate) struct Grant<'a> {
-    upstream: &'a Upstream,
+    upstream: &'a Arc<Upstream>,
     slot: Option<Slot>,
     permit: Option<Permit>,
     retry: Option<RetryPermit>,
@@ -139,17 +140,34 @@ pub(crate) struct Grant<'a> {
 }
 
 impl Grant<'_> {
-    /// Hands the attempt's result to the policies, and lets `then` decide in the same breath.
-    pub(crate) fn settle<R>(mut self, now: Time, judged: &Judged, then: impl FnOnce(&mut Policies) -> R) -> R {
+    /// Hands the attempt's result to the policies, and lets `then` decide in the same breath. What a response whose body
+    /// is still to come keeps is returned.
+    pub(crate) fn settle<R>(
+        mut self,
+        now: Time,
+        judged: &Judged,
+        then: impl FnOnce(&mut Policies) -> R,
+    ) -> (R, Option<Held>) {
         let upstream = self.upstream;
-        upstream.with(|policies| {
+        let held = if judged.result == ResultKind::Open { Some(self.hold(judged)) } else { None };
+        let decision = upstream.with(|policies| {
             self.settle_breaker(policies, now, judged);
             self.settle_budget(policies, now, judged);
             if let Some(slot) = self.slot.take() {
                 policies.line.release(now, slot);
             }
             then(policies)
-        })
+        });
+        (decision, held)
+    }
+
+    /// The slot stays taken until the body ends. So does the permit, unless the head has decided: a failure is one, and a
+    /// probe that is answered has found out what it was sent for (7.6).
+    fn hold(&mut self, judged: &Judged) -> Held {
+        let verdict = judged.judgement.verdict;
+        let undecided = matches!(verdict, Some(Verdict::Success | Verdict::Paced));
+        let permit = self.permit.take_if(|permit| undecided && !permit.is_probe());
+        Held::new(self.upstream, self.slot.take(), permit, verdict)
     }
 
     fn settle_breaker(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {

@@ -13,6 +13,7 @@
 //! Every await may be dropped: the guards of `admission` give back what was held.
 
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_http::Fault;
@@ -26,7 +27,7 @@ use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
-use crate::upstream::{Refused, Upstream};
+use crate::upstream::{Held, Refused, Rules, Upstream};
 
 /// What the caller of one call may choose.
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +52,14 @@ pub(crate) struct Finished<Out> {
     pub(crate) kind: ErrorKind,
     /// Everything that happened.
     pub(crate) report: Report,
+    /// What the response holds on to while its body is being read, and when that must be over.
+    pub(crate) held: Option<(Held, Time)>,
 }
 
 /// A call under way.
 pub(crate) struct Call<'a> {
-    pub(crate) upstream: &'a Upstream,
+    pub(crate) upstream: &'a Arc<Upstream>,
+    rules: &'a Rules,
     pub(crate) options: Options<'a>,
     pub(crate) deadline: Deadline,
     pub(crate) now: Time,
@@ -79,12 +83,13 @@ enum End {
 ///
 /// Cancel safe: dropping the future gives back slot, place, permit and budget, and is no verdict (1.6).
 pub(crate) async fn run<O: Operation>(
-    upstream: &Upstream,
+    upstream: &Arc<Upstream>,
+    rules: &Rules,
     operation: &mut O,
     options: Options<'_>,
 ) -> Finished<O::Out> {
-    let mut call = Call::begin(upstream, options);
-    let mut results = Results { response: None, failure: None };
+    let mut call = Call::begin(upstream, rules, options);
+    let mut results = Results { response: None, failure: None, held: None };
     let Some(_running) = upstream.begin_call() else {
         return call.finish(results, End::Refused(Refused::Closed));
     };
@@ -102,14 +107,14 @@ pub(crate) async fn run<O: Operation>(
         number += 1;
         let attempt = Attempt { number, started: call.now, deadline: call.deadline.at() };
         let (out, judged) = call.attempt(operation, attempt, timer.as_mut()).await;
-        let decision = grant.settle(call.now, &judged, |policies| {
+        let (decision, held) = grant.settle(call.now, &judged, |policies| {
             let random = policies.random();
             let (breaker, budget) = (&policies.breaker, &mut policies.budget);
-            let rules = &upstream.rules.retry;
-            retry::decide(rules, number, &judged.judgement, call.now, call.deadline, breaker, budget, random)
+            retry::decide(&rules.retry, number, &judged.judgement, call.now, call.deadline, breaker, budget, random)
         });
         call.record_attempt(attempt, &judged);
         results.keep(out, judged.result);
+        results.held = held.map(|held| (held, call.deadline.at()));
         if let Some(end) = End::early(&judged) {
             return call.finish(results, end);
         }
@@ -128,11 +133,11 @@ pub(crate) async fn run<O: Operation>(
 }
 
 impl<'a> Call<'a> {
-    fn begin(upstream: &'a Upstream, options: Options<'a>) -> Self {
+    fn begin(upstream: &'a Arc<Upstream>, rules: &'a Rules, options: Options<'a>) -> Self {
         let now = upstream.clock.now();
         let inherited = options.inherited.map(|left| now + left);
-        let deadline = Deadline::earliest(now, upstream.rules.total_timeout, options.timeout, inherited);
-        Self { upstream, options, deadline, now, started: now, report: Report::default() }
+        let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
+        Self { upstream, rules, options, deadline, now, started: now, report: Report::default() }
     }
 
     /// One try, cut at its own timeout or at the deadline, whichever comes first. Its future is dropped in here, before
@@ -144,7 +149,7 @@ impl<'a> Call<'a> {
         timer: Pin<&mut Timer>,
     ) -> (Option<O::Out>, Judged) {
         let clock = &self.upstream.clock;
-        let own = self.upstream.rules.attempt_timeout.map_or(Time::MAX, |timeout| attempt.started + timeout);
+        let own = self.rules.attempt_timeout.map_or(Time::MAX, |timeout| attempt.started + timeout);
         let limit = own.min(attempt.deadline);
         let out = {
             let future = pin!(operation.attempt(attempt));
@@ -171,7 +176,7 @@ impl<'a> Call<'a> {
 
     /// 1.5: an attempt that the deadline cut is evidence only if it had time enough to be answered.
     fn deadline_verdict(&self, asked_at: Time) -> Option<Verdict> {
-        let rules = &self.upstream.rules;
+        let rules = self.rules;
         let ran = self.now.since(asked_at);
         let evidence = self.options.timeout_is_evidence
             && deadline::is_timeout_evidence(ran, rules.timeout_evidence, rules.total_timeout);
@@ -249,7 +254,8 @@ impl<'a> Call<'a> {
             attempts,
             duration,
         });
-        Finished { response: results.response, failure: results.failure, kind, report: self.report }
+        let Results { response, failure, held } = results;
+        Finished { response, failure, kind, report: self.report, held }
     }
 }
 
@@ -279,12 +285,13 @@ impl End {
 struct Results<Out> {
     response: Option<Out>,
     failure: Option<Out>,
+    held: Option<(Held, Time)>,
 }
 
 impl<Out> Results<Out> {
     fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
         match kind {
-            ResultKind::Response | ResultKind::StaleResponse => self.response = out,
+            ResultKind::Response | ResultKind::Open | ResultKind::StaleResponse => self.response = out,
             // An attempt that was cut brings none; the one before it is still the latest.
             ResultKind::Failure | ResultKind::PoolFull => self.failure = out.or(self.failure.take()),
         }

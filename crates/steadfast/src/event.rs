@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use steadfast_http::Fault;
 use steadfast_policy::breaker::Transition;
 
 use crate::error::ErrorKind;
@@ -54,6 +55,17 @@ pub enum Event {
         kind: ErrorKind,
         /// When it makes sense to come back, where that is known.
         retry_after: Option<Duration>,
+    },
+    /// The body of a response that was handed over as it came has ended; its call had ended at the head.
+    BodyEnded {
+        /// The upstream's name.
+        upstream: Arc<str>,
+        /// What ended it early; `None`: it came whole. A body that is dropped tells nothing.
+        fault: Option<Fault>,
+        /// How many bytes came, decoded.
+        bytes: u64,
+        /// How long it took, from the head.
+        duration: Duration,
     },
     /// A call ended.
     Ended {
@@ -124,6 +136,10 @@ fn log(event: &Event) {
         }
         Event::Ended { upstream, ended, answered, attempts, duration } => {
             tracing::debug!(%upstream, %ended, answered, attempts, ?duration, "call ended");
+        }
+        Event::BodyEnded { upstream, fault, bytes, duration } => {
+            let fault = fault.map_or("none", Fault::name);
+            tracing::debug!(%upstream, fault, bytes, ?duration, "body ended");
         }
         Event::Rejected { upstream, kind, retry_after } => {
             tracing::info!(%upstream, %kind, ?retry_after, "refused, nothing sent");

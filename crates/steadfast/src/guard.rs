@@ -26,7 +26,13 @@ use crate::upstream::{Rules, Setup, Upstream};
 
 /// Deadline, retry, circuit breaker, bulkhead and rate limit around any operation. Clones share the state.
 #[derive(Clone)]
-pub struct Guard(Arc<Upstream>);
+pub struct Guard(Arc<Guarded>);
+
+/// What clones share.
+struct Guarded {
+    upstream: Arc<Upstream>,
+    rules: Rules,
+}
 
 /// What an operation is told.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +174,7 @@ impl Guard {
         mut operation: O,
     ) -> Result<T, GuardError<E>> {
         let options = Options { key, timeout: None, inherited: None, timeout_is_evidence: true };
-        let finished = call::run(&self.0, &mut operation, options).await;
+        let finished = call::run(&self.0.upstream, &self.0.rules, &mut operation, options).await;
         if let Some(Ok(value)) = finished.response {
             return Ok(value);
         }
@@ -183,7 +189,7 @@ impl Guard {
             (_, Some(error)) if is_own => Err(GuardError::Operation { error, report: Box::new(finished.report) }),
             (kind, last) => {
                 let kind = if ended == Ended::CircuitOpen { ErrorKind::CircuitOpen } else { kind };
-                let error = Error::new(kind, &self.0.name, finished.report);
+                let error = Error::new(kind, &self.0.upstream.name, finished.report);
                 Err(GuardError::Limit { error, last })
             }
         }
@@ -191,7 +197,7 @@ impl Guard {
 
     /// The state as it is.
     pub fn snapshot(&self) -> Snapshot {
-        self.0.snapshot()
+        self.0.upstream.snapshot()
     }
 
     fn slow_after(&self) -> Duration {
@@ -202,7 +208,7 @@ impl Guard {
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guard").field("name", &self.0.name).finish_non_exhaustive()
+        f.debug_struct("Guard").field("name", &self.0.upstream.name).finish_non_exhaustive()
     }
 }
 
@@ -312,8 +318,10 @@ impl GuardBuilder {
             },
         };
         let breaker = BreakerConfig { probe_lease: self.total_timeout, ..self.breaker };
-        let setup = Setup { rules, breaker, budget: self.budget, line: self.line, seed: self.seed };
-        Ok(Guard(Arc::new(Upstream::new(self.name, setup, self.clock, self.events))))
+        let setup = Setup { breaker, budget: self.budget, line: self.line, seed: self.seed };
+        let upstream = Upstream::new(self.name, setup, self.clock, self.events);
+        upstream.allow_calls_of(rules.total_timeout);
+        Ok(Guard(Arc::new(Guarded { upstream: Arc::new(upstream), rules })))
     }
 
     fn problems(&self) -> Vec<Problem> {

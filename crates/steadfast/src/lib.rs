@@ -31,7 +31,9 @@ mod timer;
 pub mod transport;
 mod upstream;
 
-pub use client::{Assessment, ClientBuilder, Clients, RequestBuilder, Response, ServiceClient};
+pub use client::{
+    Assessment, ClientBuilder, Clients, RequestBuilder, Response, ServiceClient, StreamingBody, StreamingResponse,
+};
 pub use clock::Clock;
 pub use error::{BoxError, Error, ErrorKind};
 pub use event::Event;

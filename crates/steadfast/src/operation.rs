@@ -40,6 +40,9 @@ pub(crate) struct Judged {
 pub(crate) enum ResultKind {
     /// A response (or a value): the latest one is returned, whatever comes after it (7.1).
     Response,
+    /// A response whose body is still to be read by the caller: it ends the call, and the attempt holds on to what it
+    /// has until the body ends (7.6).
+    Open,
     /// A 408 from a reused connection, which may answer an earlier request: returned, never repeated.
     StaleResponse,
     /// A failure without a response: an error of the call.

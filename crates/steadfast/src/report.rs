@@ -123,6 +123,8 @@ pub enum Ended {
     RetryAfterTooLong,
     /// The circuit breaker is open.
     CircuitOpen,
+    /// The head of the response was handed over, and its body ended early.
+    BodyFailed,
     /// No slot came free in time.
     BulkheadFull,
     /// No place of the rate limit in time.
@@ -147,6 +149,7 @@ impl Ended {
             Self::Deadline => "deadline",
             Self::RetryAfterTooLong => "retry_after_too_long",
             Self::CircuitOpen => "circuit_open",
+            Self::BodyFailed => "body_failed",
             Self::BulkheadFull => "bulkhead_full",
             Self::RateLimited => "rate_limited",
             Self::InvalidRequest => "invalid_request",
@@ -228,6 +231,16 @@ impl Report {
 
     pub(crate) fn push_wait(&mut self, wait: WaitRecord) {
         self.waits.push(wait);
+    }
+
+    /// The body of the last attempt's response ended early, so long after its head.
+    pub(crate) fn body_failed(&mut self, fault: Fault, ended: Ended, lasted: Duration) {
+        if let Some(last) = self.more.last_mut().or(self.first.as_mut()) {
+            last.outcome = Outcome::Fault(fault);
+            last.duration += lasted;
+        }
+        self.ended = ended;
+        self.duration += lasted;
     }
 
     pub(crate) fn end(&mut self, ended: Ended, duration: Duration, retry_after: Option<Duration>) {

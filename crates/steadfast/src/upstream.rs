@@ -3,16 +3,16 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use steadfast_policy::Time;
 use steadfast_policy::breaker::{Breaker, BreakerConfig, Permit, Transition};
 use steadfast_policy::budget::{Budget, BudgetConfig};
 use steadfast_policy::line::{Entry, Line, LineConfig, Missing, Refusal, Slot, Ticket};
 use steadfast_policy::retry::RetryRules;
+use steadfast_policy::{Time, Verdict};
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
@@ -22,7 +22,7 @@ use crate::report::Ended;
 use crate::snapshot::Snapshot;
 use crate::timer::{self, Timer};
 
-/// What the loop itself needs to know of the configuration.
+/// What the loop itself needs to know of the configuration. Each call keeps those it began with.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub(crate) total_timeout: Duration,
@@ -34,7 +34,6 @@ pub(crate) struct Rules {
 /// How the policies of one upstream are set up.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
-    pub(crate) rules: Rules,
     pub(crate) breaker: BreakerConfig,
     pub(crate) budget: BudgetConfig,
     pub(crate) line: LineConfig,
@@ -44,13 +43,14 @@ pub(crate) struct Setup {
 /// One upstream or dependency, shared by every clone of its client or guard.
 pub(crate) struct Upstream {
     pub(crate) name: Arc<str>,
-    pub(crate) rules: Rules,
     pub(crate) clock: Clock,
     pub(crate) events: EventHook,
     policies: Mutex<Policies>,
     closed: AtomicBool,
     running: AtomicUsize,
     last_ended: Notify,
+    /// The longest time that any call may have had, in nanoseconds.
+    longest_call: AtomicU64,
 }
 
 /// The state machines, and who waits for them.
@@ -181,7 +181,6 @@ impl Upstream {
     pub(crate) fn new(name: Arc<str>, setup: Setup, clock: Clock, events: EventHook) -> Self {
         Self {
             name,
-            rules: setup.rules,
             clock,
             events,
             policies: Mutex::new(Policies {
@@ -194,6 +193,7 @@ impl Upstream {
             closed: AtomicBool::new(false),
             running: AtomicUsize::new(0),
             last_ended: Notify::new(),
+            longest_call: AtomicU64::new(0),
         }
     }
 
@@ -245,7 +245,13 @@ impl Upstream {
     /// From here on every new call ends as closed. Returns the latest deadline that a running call can have.
     pub(crate) fn refuse_new_calls(&self) -> Time {
         self.closed.store(true, Ordering::SeqCst);
-        self.clock.now() + self.rules.total_timeout
+        self.clock.now() + Duration::from_nanos(self.longest_call.load(Ordering::SeqCst))
+    }
+
+    /// Calls may from here on last as long as this.
+    pub(crate) fn allow_calls_of(&self, total_timeout: Duration) {
+        let nanos = u64::try_from(total_timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.longest_call.fetch_max(nanos, Ordering::SeqCst);
     }
 
     /// Counts a call as running until the returned guard is dropped; `None` once the upstream was closed.
@@ -257,6 +263,12 @@ impl Upstream {
         self.running.fetch_add(1, Ordering::SeqCst);
         let running = Running(self);
         (!self.is_closed()).then_some(running)
+    }
+
+    fn end_call(&self) {
+        if self.running.fetch_sub(1, Ordering::SeqCst) == 1 && self.is_closed() {
+            self.last_ended.notify_waiters();
+        }
     }
 
     /// Waits until the running calls have ended, at the longest until `limit`: a call whose future is kept and not polled
@@ -282,8 +294,65 @@ pub(crate) struct Running<'a>(&'a Upstream);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if self.0.running.fetch_sub(1, Ordering::SeqCst) == 1 && self.0.is_closed() {
-            self.0.last_ended.notify_waiters();
+        self.0.end_call();
+    }
+}
+
+/// What an attempt holds on to while its response is still being read: the slot, the permit whose verdict is not known
+/// yet, and the call's place among the running ones. Dropping it gives all of it back, and is no verdict (7.6).
+pub(crate) struct Held {
+    upstream: Arc<Upstream>,
+    slot: Option<Slot>,
+    permit: Option<Permit>,
+    /// What the head said, and what counts if the body comes whole.
+    at_end: Option<Verdict>,
+}
+
+impl Held {
+    /// To be made while the call itself still counts as running.
+    pub(crate) fn new(
+        upstream: &Arc<Upstream>,
+        slot: Option<Slot>,
+        permit: Option<Permit>,
+        at_end: Option<Verdict>,
+    ) -> Self {
+        upstream.running.fetch_add(1, Ordering::SeqCst);
+        Self { upstream: Arc::clone(upstream), slot, permit, at_end }
+    }
+
+    /// The body has come whole.
+    pub(crate) fn complete(mut self) {
+        let verdict = self.at_end;
+        self.settle(verdict);
+    }
+
+    /// The body ended early, with this verdict.
+    pub(crate) fn fail(mut self, verdict: Option<Verdict>) {
+        self.settle(verdict);
+    }
+
+    fn settle(&mut self, verdict: Option<Verdict>) {
+        let (slot, permit) = (self.slot.take(), self.permit.take());
+        if slot.is_none() && permit.is_none() {
+            return;
         }
+        let now = self.upstream.clock.now();
+        self.upstream.with(|policies| {
+            match (permit, verdict) {
+                (Some(permit), Some(verdict)) => policies.breaker.record(now, permit, verdict),
+                (Some(permit), None) => policies.breaker.cancel(now, permit),
+                (None, _) => {}
+            }
+            if let Some(slot) = slot {
+                policies.line.release(now, slot);
+            }
+        });
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.settle(None);
+        self.upstream.end_call();
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use http::HeaderValue;
 use http::header::ACCEPT_ENCODING;
 use steadfast_http::Rules as StatusRules;
@@ -15,7 +16,7 @@ use steadfast_policy::line::{LineConfig, RateConfig, RateStyle};
 use steadfast_policy::retry::RetryRules;
 
 use super::exchange::{Assessment, AttemptParts, HookFuture, Hooks};
-use super::{BuildError, ServiceClient, Shared};
+use super::{BuildError, Handle, ServiceClient, Shared};
 use crate::clock::Clock;
 use crate::config::keys::with_keys;
 use crate::config::{Settings, SettingsBuilder};
@@ -29,11 +30,17 @@ use crate::upstream::{Rules, Setup, Upstream};
 #[must_use = "a builder does nothing until it is built"]
 pub struct ClientBuilder {
     settings: Source,
-    transport: Option<Arc<dyn Exchange>>,
-    resolver: Arc<dyn Resolve>,
+    parts: Parts,
     clock: Clock,
     seed: Option<u64>,
     events: EventHook,
+}
+
+/// What a client is made of beside its settings; a reload makes it of the same again.
+#[derive(Clone)]
+pub(crate) struct Parts {
+    transport: Option<Arc<dyn Exchange>>,
+    resolver: Arc<dyn Resolve>,
     hooks: Hooks,
 }
 
@@ -67,12 +74,10 @@ impl ClientBuilder {
     fn with(settings: Source) -> Self {
         Self {
             settings,
-            transport: None,
-            resolver: Arc::new(SystemResolver),
+            parts: Parts { transport: None, resolver: Arc::new(SystemResolver), hooks: Hooks::default() },
             clock: Clock::system(),
             seed: None,
             events: EventHook::default(),
-            hooks: Hooks::default(),
         }
     }
 
@@ -96,13 +101,13 @@ impl ClientBuilder {
 
     /// Sends through this transport instead of the pool.
     pub fn transport(mut self, transport: impl Exchange) -> Self {
-        self.transport = Some(Arc::new(transport));
+        self.parts.transport = Some(Arc::new(transport));
         self
     }
 
     /// Resolves names in this way instead of asking the system.
     pub fn resolver(mut self, resolver: impl Resolve) -> Self {
-        self.resolver = Arc::new(resolver);
+        self.parts.resolver = Arc::new(resolver);
         self
     }
 
@@ -131,7 +136,7 @@ impl ClientBuilder {
         mut self,
         assess: impl Fn(&http::response::Parts, &bytes::Bytes) -> Assessment + Send + Sync + 'static,
     ) -> Self {
-        self.hooks.assess = Some(Arc::new(assess));
+        self.parts.hooks.assess = Some(Arc::new(assess));
         self
     }
 
@@ -149,7 +154,7 @@ impl ClientBuilder {
         mut self,
         hook: impl for<'a> Fn(AttemptParts<'a>) -> HookFuture<'a> + Send + Sync + 'static,
     ) -> Self {
-        self.hooks.before_attempt = Some(Arc::new(hook));
+        self.parts.hooks.before_attempt = Some(Arc::new(hook));
         self
     }
 
@@ -162,82 +167,113 @@ impl ClientBuilder {
             Source::Builder(builder) => builder.build().map_err(BuildError::Settings)?,
             Source::Ready(settings) => *settings,
         };
-        let transport = match self.transport {
-            Some(custom) => Transport::Custom(custom),
-            None => {
-                let pool = Pool::new(pool_config(&settings), self.resolver)
-                    .map_err(|source| BuildError::Tls { upstream: settings.name.clone(), source })?;
-                Transport::Pool(pool)
+        let setup = Setup {
+            breaker: breaker_config(&settings),
+            budget: budget_config(&settings),
+            line: line_config(&settings),
+            seed: self.seed,
+        };
+        let upstream = Arc::new(Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events));
+        let live = self.parts.make(&upstream, settings, None)?;
+        upstream.allow_calls_of(live.rules.total_timeout);
+        Ok(ServiceClient(Arc::new(Handle { upstream, live: ArcSwap::from_pointee(live), parts: self.parts })))
+    }
+}
+
+impl Parts {
+    /// Everything that these settings put in force. What carried requests `before` goes on doing so, where nothing that
+    /// it was made from differs. Changes nothing that is in force.
+    pub(crate) fn make(
+        &self,
+        upstream: &Arc<Upstream>,
+        settings: Settings,
+        before: Option<&Shared>,
+    ) -> Result<Shared, BuildError> {
+        let name = || settings.name.clone();
+        let config = pool_config(&settings);
+        let same = before.filter(|before| pool_config(&before.settings) == config);
+        let transport = match (&self.transport, same) {
+            (Some(custom), _) => Transport::Custom(Arc::clone(custom)),
+            (None, Some(same)) => same.transport.clone(),
+            (None, None) => {
+                let pool = Pool::new(config, Arc::clone(&self.resolver));
+                Transport::Pool(pool.map_err(|source| BuildError::Tls { upstream: name(), source })?)
             }
         };
-        let plain_headers = plain_headers(&settings)
-            .map_err(|source| BuildError::Headers { upstream: settings.name.clone(), source })?;
-        let setup = setup(&settings, self.seed);
-        let upstream = Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events);
-        Ok(ServiceClient(Arc::new(Shared {
-            upstream,
+        let headers = plain_headers(&settings);
+        let headers = headers.map_err(|source| BuildError::Headers { upstream: name(), source })?;
+        Ok(Shared {
+            upstream: Arc::clone(upstream),
             transport,
-            rules: StatusRules { retry: settings.retry_statuses, breaker: settings.breaker_statuses },
-            plain_headers: Arc::new(plain_headers),
+            rules: call_rules(&settings),
+            statuses: StatusRules { retry: settings.retry_statuses, breaker: settings.breaker_statuses },
+            plain_headers: Arc::new(headers),
             slow_after: slow_after(&settings),
-            hooks: self.hooks,
-            settings,
-        })))
+            hooks: self.hooks.clone(),
+            settings: Arc::new(settings),
+        })
     }
 }
 
 impl std::fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ClientBuilder").field("custom_transport", &self.transport.is_some()).finish_non_exhaustive()
+        f.debug_struct("ClientBuilder")
+            .field("custom_transport", &self.parts.transport.is_some())
+            .finish_non_exhaustive()
     }
 }
 
-/// What the policies are made from.
-fn setup(settings: &Settings, seed: Option<u64>) -> Setup {
-    Setup {
-        rules: Rules {
-            total_timeout: settings.total_timeout,
-            attempt_timeout: settings.attempt_timeout,
-            timeout_evidence: settings.breaker_timeout_evidence,
-            retry: RetryRules {
-                attempts: settings.retries.saturating_add(1),
-                backoff: Backoff {
-                    base: settings.backoff_base,
-                    factor: settings.backoff_factor,
-                    max: settings.backoff_max,
-                    jitter: settings.jitter,
-                    jitter_max: settings.jitter_max,
-                },
-                max_retry_after: settings.max_retry_after,
-                retry_after_jitter: settings.retry_after_jitter,
+fn call_rules(settings: &Settings) -> Rules {
+    Rules {
+        total_timeout: settings.total_timeout,
+        attempt_timeout: settings.attempt_timeout,
+        timeout_evidence: settings.breaker_timeout_evidence,
+        retry: RetryRules {
+            attempts: settings.retries.saturating_add(1),
+            backoff: Backoff {
+                base: settings.backoff_base,
+                factor: settings.backoff_factor,
+                max: settings.backoff_max,
+                jitter: settings.jitter,
+                jitter_max: settings.jitter_max,
             },
+            max_retry_after: settings.max_retry_after,
+            retry_after_jitter: settings.retry_after_jitter,
         },
-        breaker: BreakerConfig {
-            failures: settings.breaker_failures,
-            failure_rate: settings.breaker_failure_rate,
-            minimum_calls: settings.breaker_minimum_calls,
-            window: settings.breaker_window,
-            cool_down: settings.breaker_cool_down,
-            cool_down_start: settings.breaker_cool_down_start,
-            probe_lease: settings.total_timeout,
-        },
-        budget: BudgetConfig {
-            ratio: settings.retry_budget_ratio,
-            min_per_second: settings.retry_budget_min_per_second,
-            gate: settings.retry_budget_gate,
-        },
-        line: LineConfig {
-            slots: settings.max_concurrent,
-            slot_wait: settings.bulkhead_wait,
-            rate: settings.rate_limit.map(|limit| RateConfig {
-                limit,
-                period: settings.rate_limit_period,
-                wait: settings.rate_limit_wait,
-                style: settings.rate_limit_style,
-                max_keys: 1,
-            }),
-        },
-        seed,
+    }
+}
+
+pub(crate) fn breaker_config(settings: &Settings) -> BreakerConfig {
+    BreakerConfig {
+        failures: settings.breaker_failures,
+        failure_rate: settings.breaker_failure_rate,
+        minimum_calls: settings.breaker_minimum_calls,
+        window: settings.breaker_window,
+        cool_down: settings.breaker_cool_down,
+        cool_down_start: settings.breaker_cool_down_start,
+        probe_lease: settings.total_timeout,
+    }
+}
+
+pub(crate) fn budget_config(settings: &Settings) -> BudgetConfig {
+    BudgetConfig {
+        ratio: settings.retry_budget_ratio,
+        min_per_second: settings.retry_budget_min_per_second,
+        gate: settings.retry_budget_gate,
+    }
+}
+
+pub(crate) fn line_config(settings: &Settings) -> LineConfig {
+    LineConfig {
+        slots: settings.max_concurrent,
+        slot_wait: settings.bulkhead_wait,
+        rate: settings.rate_limit.map(|limit| RateConfig {
+            limit,
+            period: settings.rate_limit_period,
+            wait: settings.rate_limit_wait,
+            style: settings.rate_limit_style,
+            max_keys: 1,
+        }),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, Method, Response, Uri};
 use steadfast_http::headers::CallHeaders;
 use steadfast_http::trace::TraceContext;
 use steadfast_http::{Fault, Repeat, Sent, judge_fault, judge_response};
@@ -17,7 +17,7 @@ use super::Shared;
 use crate::error::BoxError;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::Outcome;
-use crate::transport::{Outgoing, Progress, RequestBody, Stale408, TransportError, decode};
+use crate::transport::{Outgoing, Progress, RequestBody, ResponseBody, Stale408, TransportError, decode};
 
 /// What a custom classifier says of a response (for APIs that answer 200 with an error inside).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +48,8 @@ pub struct AttemptParts<'a> {
     pub method: &'a Method,
     /// The absolute URI.
     pub uri: &'a Uri,
-    /// The body.
-    pub body: &'a Bytes,
+    /// The body; `None` where it comes in pieces.
+    pub body: Option<&'a Bytes>,
     /// The headers as they will be sent.
     pub headers: &'a mut HeaderMap,
 }
@@ -91,16 +91,27 @@ pub(crate) struct Prepared {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: Arc<CallHeaders>,
-    pub(crate) body: Bytes,
+    pub(crate) body: RequestBody,
     pub(crate) repeat: Repeat,
     /// The context of which each attempt is a child of its own.
     pub(crate) trace: Option<TraceContext>,
+    pub(crate) reading: Reading,
 }
 
-/// A response that was read whole.
+/// How a response that nothing is wrong with is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Whole, so that a cut body can be retried.
+    Whole,
+    /// By the caller (7.6).
+    AsItComes,
+}
+
+/// A response: read whole, or with its body still to come.
 pub(crate) struct Answered {
     pub(crate) head: http::response::Parts,
     pub(crate) body: Bytes,
+    pub(crate) open: Option<Box<ResponseBody>>,
     head_after: Duration,
 }
 
@@ -126,7 +137,7 @@ impl<'a> HttpOperation<'a> {
                 attempt: attempt.number,
                 method: &request.method,
                 uri: &request.uri,
-                body: &request.body,
+                body: request.body.as_bytes(),
                 headers: &mut headers,
             };
             hook(parts)
@@ -136,14 +147,60 @@ impl<'a> HttpOperation<'a> {
         Ok(headers)
     }
 
+    /// The next attempt's request, but for its headers.
+    fn request(&self) -> Result<http::Request<RequestBody>, TransportError> {
+        let Some(body) = self.request.body.again() else {
+            let lost = TransportError::new(Fault::LocalProtocol, Sent::No);
+            return Err(lost.with_source("the request's body cannot be sent again"));
+        };
+        let mut request = http::Request::new(body);
+        *request.method_mut() = self.request.method.clone();
+        *request.uri_mut() = self.request.uri.clone();
+        Ok(request)
+    }
+
+    /// Whether the request may be repeated, as far as its body can be.
+    fn repeat(&self) -> Repeat {
+        if self.request.body.is_replayable() { self.request.repeat } else { Repeat::Forbidden }
+    }
+
+    /// Hands the body over as it comes, unless another attempt may follow, which needs this one's response whole (7.1).
+    async fn read(&self, response: Response<ResponseBody>, head_after: Duration) -> Result<Answered, TransportError> {
+        if self.request.reading == Reading::AsItComes {
+            let (head, body) = decode::wrap(response).into_parts();
+            let answered = Answered { head, body: Bytes::new(), open: Some(Box::new(body)), head_after };
+            let stale = answered.head.extensions.get::<Stale408>().is_some();
+            if !stale && self.assess(&answered).advice != Advice::Retry {
+                return Ok(answered);
+            }
+            let Answered { head, open, .. } = answered;
+            let body = match open {
+                Some(body) => body.collect(self.shared.settings.max_response_bytes).await?,
+                None => Bytes::new(),
+            };
+            return Ok(Answered { head, body, open: None, head_after });
+        }
+        let whole = decode::collect_decoded(response, self.shared.settings.max_response_bytes).await?;
+        let (head, body) = whole.into_parts();
+        Ok(Answered { head, body, open: None, head_after })
+    }
+
+    /// Why the request's own body failed, where that is what ended the attempt.
+    fn blame(&self, error: TransportError) -> TransportError {
+        match self.request.body.take_failure() {
+            Some(source) => TransportError::new(Fault::RequestBody, error.sent()).with_source(source),
+            None => error,
+        }
+    }
+
     fn assess(&self, answered: &Answered) -> Judgement {
-        let rules = &self.shared.rules;
+        let rules = &self.shared.statuses;
         let (status, headers) = (answered.head.status, &answered.head.headers);
         let slow = answered.head_after > self.shared.slow_after;
         // The wall clock is read only where a date may have to be compared with it.
         let fixable = rules.retry.contains(status.as_u16());
         let wall = if fixable { self.shared.upstream.clock.wall() } else { SystemTime::UNIX_EPOCH };
-        let by_status = judge_response(rules, self.request.repeat, status, headers, slow, wall);
+        let by_status = judge_response(rules, self.repeat(), status, headers, slow, wall);
         let Some(assess) = &self.shared.hooks.assess else { return by_status };
         let good = if slow { Answer::SlowOk } else { Answer::Ok };
         let (verdict, answer, advice, retry_after) = match assess(&answered.head, &answered.body) {
@@ -151,7 +208,7 @@ impl<'a> HttpOperation<'a> {
             Assessment::Good => (Verdict::Success, good, Advice::Done, None),
             Assessment::Permanent => (Verdict::Success, good, Advice::NotRetryable, None),
             Assessment::Transient { retry_after } => {
-                let repeatable = self.request.repeat.permits(Sent::Yes);
+                let repeatable = self.repeat().permits(Sent::Yes);
                 let advice = if repeatable { Advice::Retry } else { Advice::NotRepeatable };
                 (Verdict::Failure, Answer::Failed, advice, retry_after)
             }
@@ -170,18 +227,15 @@ impl Operation for HttpOperation<'_> {
         let hooked = self.shared.hooks.before_attempt.is_some();
         let handed_over = if hooked { self.shared.upstream.clock.now() } else { attempt.started };
         self.handed_over = Some(handed_over);
-        let mut request = http::Request::new(RequestBody::whole(self.request.body.clone()));
-        *request.method_mut() = self.request.method.clone();
-        *request.uri_mut() = self.request.uri.clone();
+        let mut request = self.request()?;
         *request.headers_mut() = headers;
         let mut outgoing = Outgoing::new(request);
         outgoing.repeatable = self.request.repeat == Repeat::Yes;
         outgoing.time_left = handed_over.until(attempt.deadline);
-        let response = self.shared.transport.exchange(outgoing, &mut self.progress).await?;
+        let response = self.shared.transport.exchange(outgoing, &mut self.progress).await;
+        let response = response.map_err(|error| self.blame(error))?;
         let head_after = self.shared.upstream.clock.now().since(handed_over);
-        let whole = decode::collect_decoded(response, self.shared.settings.max_response_bytes).await?;
-        let (head, body) = whole.into_parts();
-        Ok(Answered { head, body, head_after })
+        self.read(response, head_after).await
     }
 
     fn judge(&self, _: Duration, out: &Self::Out) -> Judged {
@@ -195,9 +249,10 @@ impl Operation for HttpOperation<'_> {
                     judgement.advice = Advice::NotRepeatable;
                     return Judged { judgement, outcome, sent: Sent::Unknown, result: ResultKind::StaleResponse };
                 }
-                Judged { judgement, outcome, sent: Sent::Yes, result: ResultKind::Response }
+                let result = if answered.open.is_some() { ResultKind::Open } else { ResultKind::Response };
+                Judged { judgement, outcome, sent: Sent::Yes, result }
             }
-            Err(error) => judge_transport(self.request.repeat, error.fault(), error.sent()),
+            Err(error) => judge_transport(self.repeat(), error.fault(), error.sent()),
         }
     }
 
@@ -206,7 +261,7 @@ impl Operation for HttpOperation<'_> {
     }
 
     fn judge_cut(&self, fault: Fault) -> Judged {
-        judge_transport(self.request.repeat, fault, self.progress.sent())
+        judge_transport(self.repeat(), fault, self.progress.sent())
     }
 }
 

@@ -5,26 +5,30 @@ mod clients;
 mod exchange;
 mod request;
 mod response;
+mod streaming;
 
 pub use builder::ClientBuilder;
 pub use clients::{BuildError, Clients, UnknownUpstream};
 pub use exchange::{Assessment, AttemptParts, HookFuture};
 pub use request::RequestBuilder;
 pub use response::{BodyError, Response, StatusError};
+pub use streaming::{StreamingBody, StreamingResponse};
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use http::Method;
-use steadfast_http::Rules;
+use steadfast_http::Rules as StatusRules;
 use steadfast_http::headers::CallHeaders;
 use steadfast_policy::Time;
 
 use crate::config::Settings;
 use crate::snapshot::Snapshot;
 use crate::transport::Transport;
-use crate::upstream::Upstream;
+use crate::upstream::{Rules as CallRules, Upstream};
+use builder::Parts;
 use exchange::Hooks;
 
 /// The client of one upstream.
@@ -50,14 +54,22 @@ use exchange::Hooks;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct ServiceClient(Arc<Shared>);
+pub struct ServiceClient(Arc<Handle>);
 
-/// What all clones of a client share.
+/// What all clones of a client share: the state of the upstream, and what is in force for the calls that begin now.
+struct Handle {
+    upstream: Arc<Upstream>,
+    live: ArcSwap<Shared>,
+    parts: Parts,
+}
+
+/// Everything that is in force for a call. A reload makes another one; calls under way keep theirs.
 pub(crate) struct Shared {
-    pub(crate) upstream: Upstream,
-    pub(crate) settings: Settings,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) transport: Transport,
-    pub(crate) rules: Rules,
+    pub(crate) rules: CallRules,
+    pub(crate) statuses: StatusRules,
     /// Configured headers, `User-Agent` and `Accept-Encoding`: what every call has, put together once.
     pub(crate) plain_headers: Arc<CallHeaders>,
     /// A head that comes later than this is a slow answer to the retry budget.
@@ -76,9 +88,9 @@ impl ServiceClient {
         &self.0.upstream.name
     }
 
-    /// The effective settings.
-    pub fn settings(&self) -> &Settings {
-        &self.0.settings
+    /// The settings that are in force for calls that begin now.
+    pub fn settings(&self) -> Arc<Settings> {
+        Arc::clone(&self.0.live.load().settings)
     }
 
     /// GET `path`, which is joined to the base URL.
@@ -118,13 +130,13 @@ impl ServiceClient {
 
     /// Any method.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        RequestBuilder::new(self.clone(), method, path)
+        RequestBuilder::new(self.0.live.load_full(), method, path)
     }
 
     /// The state of the circuit breaker, the budget, the line and the pool. Taking it changes nothing.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.0.upstream.snapshot();
-        snapshot.pool = self.0.transport.snapshot();
+        snapshot.pool = self.0.live.load().transport.snapshot();
         snapshot
     }
 
@@ -159,7 +171,7 @@ impl ServiceClient {
     /// The first half of [`close`](Self::close): what takes no time. Returns when the last call has ended at the latest.
     pub(crate) fn refuse_new_calls(&self) -> Time {
         let limit = self.0.upstream.refuse_new_calls();
-        self.0.transport.close();
+        self.0.live.load().transport.close();
         limit
     }
 }

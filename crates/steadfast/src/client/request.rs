@@ -1,33 +1,38 @@
 //! A request under construction: what reqwest users write, with a deadline they cannot forget.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 use steadfast_http::headers::Layers;
 use steadfast_http::{CallContext, Payload, Repeat};
+use steadfast_policy::Time;
 
-use super::exchange::{HttpOperation, Prepared};
+use super::Shared;
+use super::exchange::{Answered, HttpOperation, Prepared, Reading};
 use super::response::Response;
-use super::{ServiceClient, Shared};
+use super::streaming::StreamingResponse;
 use crate::call::{self, Finished, Options};
 use crate::error::Error;
-use crate::report::Outcome;
-use crate::transport::TransportError;
+use crate::report::{Outcome, Report};
+use crate::transport::{RequestBody, TransportError, UploadHook, Uploaded};
+use crate::upstream::Held;
 
 /// A request under construction. A mistake in it is reported by [`send`](Self::send), and nothing is sent then.
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
-    client: ServiceClient,
+    shared: Arc<Shared>,
     method: Method,
     path: String,
     query: String,
     headers: HeaderMap,
-    payload: Payload,
+    content_type: Option<HeaderValue>,
+    body: RequestBody,
+    on_upload: Option<UploadHook>,
     idempotency_key: Option<HeaderValue>,
     retry: Option<bool>,
     timeout: Option<Duration>,
@@ -38,14 +43,16 @@ pub struct RequestBuilder {
 }
 
 impl RequestBuilder {
-    pub(crate) fn new(client: ServiceClient, method: Method, path: &str) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, method: Method, path: &str) -> Self {
         Self {
-            client,
+            shared,
             method,
             path: path.to_owned(),
             query: String::new(),
             headers: HeaderMap::new(),
-            payload: Payload::default(),
+            content_type: None,
+            body: RequestBody::empty(),
+            on_upload: None,
             idempotency_key: None,
             retry: None,
             timeout: None,
@@ -112,7 +119,7 @@ impl RequestBuilder {
     /// A JSON body.
     pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Self {
         match Payload::json(value) {
-            Ok(payload) => self.payload = payload,
+            Ok(payload) => self.carry(payload),
             Err(error) => self.mistaken(error),
         }
         self
@@ -121,15 +128,27 @@ impl RequestBuilder {
     /// A form body (`application/x-www-form-urlencoded`): pairs, or a struct of plain values.
     pub fn form<T: Serialize + ?Sized>(mut self, fields: &T) -> Self {
         match serde_urlencoded::to_string(fields) {
-            Ok(text) => self.payload = Payload::form_encoded(text),
+            Ok(text) => self.carry(Payload::form_encoded(text)),
             Err(error) => self.mistaken(format_args!("the form cannot be encoded: {error}")),
         }
         self
     }
 
-    /// A body as it is. It has no content type unless a header gives one.
-    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
-        self.payload = Payload::bytes(body);
+    /// A body as it is: bytes, text, or pieces that come one after the other ([`RequestBody`]). It has no content type
+    /// unless a header gives one.
+    ///
+    /// A body in pieces is kept as it is sent, up to `replay_buffer_bytes` (64 KiB, or what [`RequestBody::keep`] says); a
+    /// call that has sent more than that is not repeated. If its source fails, the call ends: `Unreachable`, outcome
+    /// `request_body`, with the source's error behind it, and no verdict for the breaker.
+    pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
+        (self.body, self.content_type) = (body.into(), None);
+        self
+    }
+
+    /// Tells `hook` how far the body has got: after each piece, at most 16 KiB, that is handed to the connection. A
+    /// further attempt starts from zero again.
+    pub fn on_upload(mut self, hook: impl Fn(Uploaded) + Send + Sync + 'static) -> Self {
+        self.on_upload = Some(Arc::new(hook));
         self
     }
 
@@ -176,6 +195,10 @@ impl RequestBuilder {
         self
     }
 
+    fn carry(&mut self, payload: Payload) {
+        (self.body, self.content_type) = (payload.bytes.into(), payload.content_type);
+    }
+
     fn mistaken(&mut self, mistake: impl fmt::Display) {
         self.mistake.get_or_insert_with(|| mistake.to_string());
     }
@@ -191,32 +214,41 @@ impl RequestBuilder {
     /// # Panics
     /// In a tokio runtime that was built without time or I/O (`enable_all`), as everything of tokio's does, where the call
     /// has to wait or to connect. Outside of any runtime a call that has to connect is an error.
-    pub async fn send(self) -> Result<Response, Error> {
-        let client = self.client.clone();
-        let shared = &*client.0;
-        let name = &shared.upstream.name;
-        let options = Options {
-            key: "",
-            timeout: self.timeout,
-            inherited: self.inherited(),
-            timeout_is_evidence: self.timeout_is_evidence,
-        };
-        let prepared = self.prepare(shared).map_err(|mistake| Error::invalid_request(name, mistake))?;
-        let mut operation = HttpOperation::new(shared, prepared);
-        let Finished { response, failure, kind, report } = call::run(&shared.upstream, &mut operation, options).await;
-        match response {
-            Some(Ok(answered)) => {
-                Ok(Response { upstream: name.clone(), head: answered.head, body: answered.body, report })
-            }
-            _ => {
-                // Only that of the last attempt: one that was cut brought none, whatever those before it did.
-                let last = report.attempts().last().map(|attempt| attempt.outcome);
-                let source = failure
-                    .and_then(Result::err)
-                    .filter(|error: &TransportError| last == Some(Outcome::Fault(error.fault())))
-                    .map(Into::into);
-                Err(Error::new(kind, name, report).with_source(source))
-            }
+    pub fn send(self) -> impl Future<Output = Result<Response, Error>> + Send + 'static {
+        // Outside of the future, which would otherwise hold the whole builder as well.
+        let ready = self.ready(Reading::Whole);
+        async move {
+            let Ready { shared, options, prepared } = ready?;
+            let mut operation = HttpOperation::new(&shared, prepared);
+            let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
+            let (answered, report, _) = answer(&shared, finished)?;
+            Ok(Response { upstream: shared.upstream.name.clone(), head: answered.head, body: answered.body, report })
+        }
+    }
+
+    /// Sends the request, and hands the response over as soon as its head is there; its body is read as it comes, and may
+    /// be of any length (7.6).
+    ///
+    /// Up to the head everything is as with [`send`](Self::send): a response that another attempt may fix is read whole
+    /// and retried. After it nothing is retried. The call's deadline covers the body too: then the stream ends with a
+    /// `Timeout`, and slot and connection are given back even if nobody reads. `read_timeout` runs only while somebody
+    /// reads. A classifier (`classify`) sees the head and an empty body.
+    ///
+    /// Cancel safe, as `send`. Dropping the response closes its connection, unless its body was read to the end.
+    ///
+    /// # Errors
+    /// Only if no attempt got a head. What happens to the body afterwards is an error of the body.
+    ///
+    /// # Panics
+    /// As `send`.
+    pub fn send_streaming(self) -> impl Future<Output = Result<StreamingResponse, Error>> + Send + 'static {
+        let ready = self.ready(Reading::AsItComes);
+        async move {
+            let Ready { shared, options, prepared } = ready?;
+            let mut operation = HttpOperation::new(&shared, prepared);
+            let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
+            let (answered, report, held) = answer(&shared, finished)?;
+            Ok(StreamingResponse::new(&shared.upstream, answered, report, held))
         }
     }
 
@@ -226,15 +258,30 @@ impl RequestBuilder {
         left.into_iter().chain(self.context.time_left()).min()
     }
 
+    /// The call as it is about to be made, or the first mistake in it.
+    fn ready(self, reading: Reading) -> Result<Ready, Error> {
+        let options = Options {
+            key: "",
+            timeout: self.timeout,
+            inherited: self.inherited(),
+            timeout_is_evidence: self.timeout_is_evidence,
+        };
+        let shared = Arc::clone(&self.shared);
+        match self.prepare(&shared, reading) {
+            Ok(prepared) => Ok(Ready { shared, options, prepared }),
+            Err(mistake) => Err(Error::invalid_request(&shared.upstream.name, mistake)),
+        }
+    }
+
     /// Everything that is the same on each attempt, or the first mistake.
-    fn prepare(self, shared: &Shared) -> Result<Prepared, String> {
+    fn prepare(self, shared: &Shared, reading: Reading) -> Result<Prepared, String> {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
         let query = (!self.query.is_empty()).then_some(self.query.as_str());
         let uri = shared.settings.base_url.join(&self.path, query).map_err(|error| error.to_string())?;
         let layers = Layers {
-            content_type: self.payload.content_type.as_ref(),
+            content_type: self.content_type.as_ref(),
             request_id: self.context.request_id_header(),
             bearer: self.context.bearer().filter(|_| shared.settings.forward_authorization),
             idempotency_key: self.idempotency_key.as_ref(),
@@ -248,8 +295,37 @@ impl RequestBuilder {
         };
         let repeat = Repeat::of(&self.method, headers.headers(), self.retry).map_err(|error| error.to_string())?;
         let trace = self.context.trace().cloned();
-        Ok(Prepared { method: self.method, uri, headers, body: self.payload.bytes, repeat, trace })
+        let body = match self.on_upload {
+            Some(hook) => self.body.on_progress(hook),
+            None => self.body,
+        };
+        Ok(Prepared { method: self.method, uri, headers, body, repeat, trace, reading })
     }
+}
+
+/// A call that is about to be made.
+struct Ready {
+    shared: Arc<Shared>,
+    options: Options<'static>,
+    prepared: Prepared,
+}
+
+/// The latest response, or the error of a call that got none.
+fn answer(
+    shared: &Shared,
+    finished: Finished<Result<Answered, TransportError>>,
+) -> Result<(Answered, Report, Option<(Held, Time)>), Error> {
+    let Finished { response, failure, kind, report, held } = finished;
+    if let Some(Ok(answered)) = response {
+        return Ok((answered, report, held));
+    }
+    // Only that of the last attempt: one that was cut brought none, whatever those before it did.
+    let last = report.attempts().last().map(|attempt| attempt.outcome);
+    let source = failure
+        .and_then(Result::err)
+        .filter(|error: &TransportError| last == Some(Outcome::Fault(error.fault())))
+        .map(Into::into);
+    Err(Error::new(kind, &shared.upstream.name, report).with_source(source))
 }
 
 /// Whether the call adds nothing to what every call has.
@@ -265,7 +341,7 @@ impl fmt::Debug for RequestBuilder {
     /// Without query, headers and body: they can hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestBuilder")
-            .field("upstream", &self.client.0.upstream.name)
+            .field("upstream", &self.shared.upstream.name)
             .field("method", &self.method)
             .finish_non_exhaustive()
     }

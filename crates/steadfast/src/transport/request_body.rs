@@ -44,7 +44,7 @@ pub struct RequestBody(Inner);
 
 enum Inner {
     Whole(Option<Bytes>),
-    Pieces(Reader),
+    Pieces(Box<Reader>),
 }
 
 impl RequestBody {
@@ -68,7 +68,7 @@ impl RequestBody {
         B::Error: Into<BoxError>,
     {
         let size = body.size_hint();
-        Self(Inner::Pieces(Reader::new(Source::new(Box::pin(Adapted { body }), size.exact()))))
+        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Adapted { body }), size.exact())))))
     }
 
     /// A stream of bytes. Without a `length` it is sent in chunks (HTTP/1.1) or frames.
@@ -77,12 +77,12 @@ impl RequestBody {
         S: Stream<Item = Result<Bytes, E>> + Send + 'static,
         E: Into<BoxError>,
     {
-        Self(Inner::Pieces(Reader::new(Source::new(Box::pin(Streamed { stream }), length))))
+        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Streamed { stream }), length)))))
     }
 
     /// What a reader gives, such as a file. Without a `length` it is sent in chunks (HTTP/1.1) or frames.
     pub fn reader(reader: impl AsyncRead + Send + 'static, length: Option<u64>) -> Self {
-        Self(Inner::Pieces(Reader::new(Source::new(Box::pin(Read { reader }), length))))
+        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Read { reader }), length)))))
     }
 
     /// Keeps at most so many bytes of a body in pieces for a further attempt; 0: it is sent once. 64 KiB, unless set.
@@ -109,7 +109,7 @@ impl RequestBody {
                 let mut source = Source::new(Box::pin(Cut { bytes }), Some(length));
                 source.hook = Some(hook);
                 source.keep = u64::MAX;
-                Self(Inner::Pieces(Reader::new(source)))
+                Self(Inner::Pieces(Box::new(Reader::new(source))))
             }
         }
     }
@@ -141,7 +141,7 @@ impl RequestBody {
     pub fn again(&self) -> Option<Self> {
         match &self.0 {
             Inner::Whole(bytes) => Some(Self(Inner::Whole(bytes.clone()))),
-            Inner::Pieces(reader) => reader.again().map(|reader| Self(Inner::Pieces(reader))),
+            Inner::Pieces(reader) => reader.again().map(|reader| Self(Inner::Pieces(Box::new(reader)))),
         }
     }
 

@@ -41,7 +41,7 @@ use stock::Stock;
 use target::Target;
 
 /// One upstream, and the limits of its connections.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PoolConfig {
     /// TLS or plain TCP.

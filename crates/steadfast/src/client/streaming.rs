@@ -1,0 +1,304 @@
+//! A response whose body is read by the caller, as it comes (contract 7.6).
+//!
+//! What the attempt held stays with the body: the slot, until the end or the deadline, and the breaker's permit, whose
+//! verdict is the end of the body. A body that ends early by the upstream's doing is a failure; one that the caller
+//! drops, or that the deadline ends, is no verdict. The slot is a lease that ends at the deadline, so a body that nobody
+//! reads cannot keep it; the pool closes its connection then.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use futures_core::Stream;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use http_body::{Body, Frame, SizeHint};
+use steadfast_http::{Fault, Repeat, Sent, judge_fault};
+use steadfast_policy::Time;
+
+use super::exchange::Answered;
+use crate::error::{Error, ErrorKind};
+use crate::event::Event;
+use crate::report::{Ended, Report};
+use crate::timer::Timer;
+use crate::transport::{ResponseBody, TransportError};
+use crate::upstream::{Held, Upstream};
+
+/// A response whose head is there, and whose body is still to come.
+pub struct StreamingResponse {
+    head: http::response::Parts,
+    body: StreamingBody,
+}
+
+impl StreamingResponse {
+    pub(crate) fn new(
+        upstream: &Arc<Upstream>,
+        answered: Answered,
+        report: Report,
+        held: Option<(Held, Time)>,
+    ) -> Self {
+        let body = answered.open.unwrap_or_else(|| Box::new(ResponseBody::full(answered.body)));
+        let (held, deadline) = held.map_or((None, Time::MAX), |(held, deadline)| (Some(held), deadline));
+        let state = if body.is_end_stream() { State::Over } else { State::Coming(body) };
+        let mut body = StreamingBody {
+            state,
+            held,
+            deadline,
+            started: upstream.clock.now(),
+            timer: None,
+            bytes: 0,
+            upstream: Arc::clone(upstream),
+            report: Box::new(report),
+        };
+        if matches!(body.state, State::Over) {
+            body.complete();
+        }
+        Self { head: answered.head, body }
+    }
+
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    /// The HTTP version of the connection.
+    pub fn version(&self) -> Version {
+        self.head.version
+    }
+
+    /// The headers. Where a compressed body is decoded, they describe the decoded one.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+
+    /// The first value of a header.
+    pub fn header(&self, name: impl AsRef<str>) -> Option<&HeaderValue> {
+        let name = HeaderName::from_bytes(name.as_ref().as_bytes()).ok()?;
+        self.head.headers.get(name)
+    }
+
+    /// Every attempt and every wait up to the head.
+    pub fn report(&self) -> &Report {
+        &self.body.report
+    }
+
+    /// The upstream's name.
+    pub fn upstream(&self) -> &str {
+        &self.body.upstream.name
+    }
+
+    /// The next piece of the body; `None` after its end.
+    ///
+    /// Cancel safe: a piece that was not returned comes with the next call.
+    ///
+    /// # Errors
+    /// The body ended early, once: `Unreachable` by the upstream's doing, `Timeout` by the call's deadline. After it
+    /// the body is over.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        self.body.chunk().await
+    }
+
+    /// Reads the rest of the body, at most `max_bytes` of it.
+    ///
+    /// # Errors
+    /// As [`chunk`](Self::chunk), and `Unreachable` with the outcome `too_large` for a longer body.
+    pub async fn bytes(mut self, max_bytes: u64) -> Result<Bytes, Error> {
+        let mut whole = BytesMut::new();
+        while let Some(piece) = self.chunk().await? {
+            if (whole.len() as u64).saturating_add(piece.len() as u64) > max_bytes {
+                return Err(self.body.too_large());
+            }
+            whole.extend_from_slice(&piece);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// The body alone.
+    pub fn into_body(self) -> StreamingBody {
+        self.body
+    }
+
+    /// As an `http::Response`, for code that speaks those types: an axum handler can return it.
+    pub fn into_http(self) -> http::Response<StreamingBody> {
+        http::Response::from_parts(self.head, self.body)
+    }
+}
+
+impl fmt::Debug for StreamingResponse {
+    /// Without headers and body: they can hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamingResponse").field("status", &self.head.status).field("body", &self.body).finish()
+    }
+}
+
+/// The body of a [`StreamingResponse`]: an `http_body::Body`, and a stream of its pieces. Trailers are passed over by
+/// the stream, not by the body.
+///
+/// Dropping it before its end closes the connection, gives the slot back, and is no verdict.
+pub struct StreamingBody {
+    state: State,
+    held: Option<Held>,
+    deadline: Time,
+    started: Time,
+    /// Made when the body first has to be waited for.
+    timer: Option<Pin<Box<Timer>>>,
+    bytes: u64,
+    upstream: Arc<Upstream>,
+    report: Box<Report>,
+}
+
+enum State {
+    Coming(Box<ResponseBody>),
+    Over,
+}
+
+impl StreamingBody {
+    /// How many bytes have come so far, decoded.
+    pub fn received(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The next piece; `None` after the end.
+    ///
+    /// Cancel safe: a piece that was not returned comes with the next call.
+    ///
+    /// # Errors
+    /// The body ended early; see [`StreamingResponse::chunk`].
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
+        poll_fn(|cx| self.poll_chunk(cx)).await.transpose()
+    }
+
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
+        loop {
+            match std::task::ready!(Pin::new(&mut *self).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Ok(data) = frame.into_data()
+                        && !data.is_empty()
+                    {
+                        return Poll::Ready(Some(Ok(data)));
+                    }
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+    }
+
+    /// The body has come whole: what the head said counts now.
+    fn complete(&mut self) {
+        self.state = State::Over;
+        if let Some(held) = self.held.take() {
+            held.complete();
+        }
+        self.tell(None);
+    }
+
+    /// The body has ended early.
+    fn fail(&mut self, error: TransportError) -> Error {
+        let fault = error.fault();
+        self.state = State::Over;
+        // The head is out, so nothing is repeated, whatever the request; and a deadline after it is no verdict.
+        let verdict =
+            if fault == Fault::Deadline { None } else { judge_fault(Repeat::Forbidden, fault, Sent::Yes).verdict };
+        if let Some(held) = self.held.take() {
+            held.fail(verdict);
+        }
+        self.tell(Some(fault));
+        self.error(fault).with_source(Some(error.into()))
+    }
+
+    fn error(&self, fault: Fault) -> Error {
+        let (kind, ended) = match fault {
+            Fault::Deadline => (ErrorKind::Timeout, Ended::Deadline),
+            _ => (ErrorKind::Unreachable, Ended::BodyFailed),
+        };
+        let mut report = Report::clone(&self.report);
+        let lasted = self.upstream.clock.now().since(self.started);
+        report.body_failed(fault, ended, lasted);
+        Error::new(kind, &self.upstream.name, report)
+    }
+
+    /// The caller's own limit: the upstream is up.
+    fn too_large(&mut self) -> Error {
+        self.fail(TransportError::new(Fault::TooLarge, Sent::Yes))
+    }
+
+    fn tell(&self, fault: Option<Fault>) {
+        let upstream = &self.upstream;
+        upstream.events.emit_fine(|| Event::BodyEnded {
+            upstream: Arc::clone(&upstream.name),
+            fault,
+            bytes: self.bytes,
+            duration: upstream.clock.now().since(self.started),
+        });
+    }
+
+    /// Whether the deadline has passed; until then the task is woken at it.
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(Timer::new()));
+        timer.as_mut().poll_until(cx, &self.upstream.clock, self.deadline)
+    }
+}
+
+impl Body for StreamingBody {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        let this = self.get_mut();
+        let State::Coming(body) = &mut this.state else { return Poll::Ready(None) };
+        // What is ready at the deadline is handed over; a body that is always ready must still end by it.
+        let late = this.deadline < Time::MAX && this.upstream.clock.now() > this.deadline;
+        let polled = if late { Poll::Pending } else { Pin::new(body).poll_frame(cx) };
+        match polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                this.bytes = this.bytes.saturating_add(frame.data_ref().map_or(0, Bytes::len) as u64);
+                if matches!(&this.state, State::Coming(body) if body.is_end_stream()) {
+                    this.complete();
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(this.fail(error)))),
+            Poll::Ready(None) => {
+                this.complete();
+                Poll::Ready(None)
+            }
+            Poll::Pending if late || this.poll_deadline(cx).is_ready() => {
+                Poll::Ready(Some(Err(this.fail(TransportError::new(Fault::Deadline, Sent::Yes)))))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.state {
+            State::Coming(body) => body.size_hint(),
+            State::Over => SizeHint::with_exact(0),
+        }
+    }
+}
+
+impl Stream for StreamingBody {
+    type Item = Result<Bytes, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_chunk(cx)
+    }
+}
+
+impl fmt::Debug for StreamingBody {
+    /// How far it has got; never its bytes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamingBody")
+            .field("upstream", &self.upstream.name)
+            .field("received", &self.bytes)
+            .field("over", &self.is_end_stream())
+            .finish_non_exhaustive()
+    }
+}
