@@ -2,17 +2,36 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
+use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use steadfast_http::{Fault, Sent};
 use steadfast_policy::Time;
 
 use crate::clock::Clock;
+use crate::timer::Timer;
 use crate::transport::{Exchange, ExchangeFuture, Outgoing, Progress, RequestBody, ResponseBody, TransportError};
+
+/// The pieces of a body that follow the head, each so long after the one before.
+#[derive(Clone, Debug, Default)]
+struct Rest {
+    pieces: VecDeque<(Duration, Bytes)>,
+    end: End,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum End {
+    #[default]
+    Whole,
+    Cut(Fault),
+    Stall,
+}
 
 /// What the upstream does with one request.
 #[derive(Clone, Debug)]
@@ -23,7 +42,7 @@ pub struct Step {
 
 #[derive(Clone, Debug)]
 enum Action {
-    Respond { status: u16, headers: Vec<(String, Vec<u8>)>, body: Bytes },
+    Respond { status: u16, headers: Vec<(String, Vec<u8>)>, body: Bytes, rest: Option<Rest> },
     Fail { fault: Fault, sent: Sent },
     Hang,
     Drip { every: Duration },
@@ -36,7 +55,7 @@ impl Step {
 
     /// Answers with this status and an empty body.
     pub fn status(status: u16) -> Self {
-        Self::new(Action::Respond { status, headers: Vec::new(), body: Bytes::new() })
+        Self::new(Action::Respond { status, headers: Vec::new(), body: Bytes::new(), rest: None })
     }
 
     /// Refuses the connection: nothing is sent.
@@ -80,6 +99,45 @@ impl Step {
             *body = bytes.into();
         }
         self
+    }
+
+    /// With one more piece of the body, so long after the one before it. The head comes at once.
+    #[must_use]
+    pub fn piece(mut self, after: Duration, bytes: impl Into<Bytes>) -> Self {
+        if let Some(rest) = self.rest() {
+            rest.pieces.push_back((after, bytes.into()));
+        }
+        self
+    }
+
+    /// The body fails in this way after its last piece.
+    #[must_use]
+    pub fn cut(mut self, fault: Fault) -> Self {
+        if let Some(rest) = self.rest() {
+            rest.end = End::Cut(fault);
+        }
+        self
+    }
+
+    /// Nothing comes after the last piece, not even the end.
+    #[must_use]
+    pub fn stall(mut self) -> Self {
+        if let Some(rest) = self.rest() {
+            rest.end = End::Stall;
+        }
+        self
+    }
+
+    fn rest(&mut self) -> Option<&mut Rest> {
+        match &mut self.action {
+            Action::Respond { rest, .. } => Some(rest.get_or_insert_default()),
+            _ => None,
+        }
+    }
+
+    /// Whether the upstream gets to see the request.
+    fn reads(&self) -> bool {
+        !matches!(self.action, Action::Fail { sent: Sent::No, .. })
     }
 
     /// Takes this long first.
@@ -171,19 +229,22 @@ impl Script {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn arrive(&self, head: http::request::Parts, body: Bytes) -> (Step, Serving) {
+    fn arrive(&self) -> (Step, Serving) {
         let mut state = self.state();
         let step = match state.steps.len() {
             0 => Step::status(200),
             1 => state.steps.front().cloned().unwrap_or_else(|| Step::status(200)),
             _ => state.steps.pop_front().unwrap_or_else(|| Step::status(200)),
         };
-        let at = self.0.clock.now();
-        state.seen.push(Seen { at, method: head.method, uri: head.uri, headers: head.headers, body });
         state.in_flight += 1;
         state.peak = state.peak.max(state.in_flight);
         drop(state);
         (step, Serving(self.clone()))
+    }
+
+    fn see(&self, head: http::request::Parts, body: Bytes) {
+        let at = self.0.clock.now();
+        self.state().seen.push(Seen { at, method: head.method, uri: head.uri, headers: head.headers, body });
     }
 }
 
@@ -200,17 +261,26 @@ impl Exchange for Script {
     fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a> {
         Box::pin(async move {
             let (head, body) = outgoing.request.into_parts();
-            let body = read(body, progress).await?;
-            let (step, _serving) = self.arrive(head, body);
+            let (step, serving) = self.arrive();
             let clock = &self.0.clock;
-            if !matches!(step.action, Action::Fail { sent: Sent::No, .. }) {
+            let body = if step.reads() {
                 progress.hand_over();
-            }
+                read(body).await?
+            } else {
+                body.as_bytes().cloned().unwrap_or_default()
+            };
+            self.see(head, body);
             if !step.after.is_zero() {
                 clock.wait(step.after).await;
             }
             match step.action {
-                Action::Respond { status, headers, body } => respond(status, headers, body),
+                Action::Respond { status, headers, body, rest } => {
+                    let body = match rest {
+                        Some(rest) => ResponseBody::boxed(Playing::new(clock.clone(), body, rest, serving)),
+                        None => ResponseBody::full(body),
+                    };
+                    respond(status, headers, body)
+                }
                 Action::Fail { fault, sent } => {
                     Err(TransportError::new(fault, sent).with_source(io::Error::other("scripted failure")))
                 }
@@ -228,26 +298,67 @@ impl Exchange for Script {
 }
 
 /// Takes the request's body in, as an upstream does before it answers.
-async fn read(body: RequestBody, progress: &mut Progress) -> Result<Bytes, TransportError> {
+async fn read(body: RequestBody) -> Result<Bytes, TransportError> {
     if let Some(bytes) = body.as_bytes() {
         return Ok(bytes.clone());
     }
-    progress.hand_over();
     match body.collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) => Err(TransportError::new(Fault::Reset, Sent::Unknown).with_source(error)),
     }
 }
 
+/// A body that is being played.
+struct Playing {
+    clock: Clock,
+    pieces: VecDeque<(Duration, Bytes)>,
+    end: End,
+    timer: Pin<Box<Timer>>,
+    /// When the next piece comes.
+    at: Time,
+    _serving: Serving,
+}
+
+impl Playing {
+    fn new(clock: Clock, first: Bytes, rest: Rest, serving: Serving) -> Self {
+        let mut pieces = rest.pieces;
+        if !first.is_empty() {
+            pieces.push_front((Duration::ZERO, first));
+        }
+        let at = clock.now() + pieces.front().map_or(Duration::ZERO, |(after, _)| *after);
+        Self { clock, pieces, end: rest.end, timer: Box::pin(Timer::new()), at, _serving: serving }
+    }
+}
+
+impl Body for Playing {
+    type Data = Bytes;
+    type Error = TransportError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+        let this = self.get_mut();
+        if this.pieces.is_empty() {
+            return match this.end {
+                End::Whole => Poll::Ready(None),
+                End::Cut(fault) => Poll::Ready(Some(Err(TransportError::new(fault, Sent::Yes)))),
+                End::Stall => Poll::Pending,
+            };
+        }
+        ready!(this.timer.as_mut().poll_until(cx, &this.clock, this.at));
+        let piece = this.pieces.pop_front().map(|(_, bytes)| bytes).unwrap_or_default();
+        this.at = this.clock.now() + this.pieces.front().map_or(Duration::ZERO, |(after, _)| *after);
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+}
+
 fn respond(
     status: u16,
     headers: Vec<(String, Vec<u8>)>,
-    body: Bytes,
+    body: ResponseBody,
 ) -> Result<http::Response<ResponseBody>, TransportError> {
     let scripted = |error: http::Error| TransportError::new(Fault::Protocol, Sent::Yes).with_source(error);
     let mut response = http::Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(name, value);
     }
-    response.body(ResponseBody::full(body)).map_err(scripted)
+    response.body(body).map_err(scripted)
 }

@@ -50,6 +50,10 @@ impl World {
         self.clock.run(future).expect("the call waits only for the clock")
     }
 
+    pub(crate) async fn wait(&self, duration: Duration) {
+        steadfast::Clock::from(self.clock.clone()).wait(duration).await;
+    }
+
     pub(crate) fn get(&self) -> CallResult {
         self.run(self.client.get("/x").send())
     }

@@ -15,4 +15,6 @@ mod rate_limit;
 mod reports;
 mod results;
 mod retries;
+mod streaming;
 mod types;
+mod uploads;
