@@ -199,4 +199,10 @@ fn c9_5_it_can_start_anew_under_the_same_settings() {
     breaker.force_open(T0);
     breaker.start_anew(T0);
     assert_eq!(breaker.check(T0), Err(Rejection { retry_after: None }));
+
+    let mut breaker = opened(with(|config| config.cool_down_start = Some(secs(1.0))), T0);
+    attempt(&mut breaker, T0 + secs(1.0), Failure).unwrap();
+    breaker.start_anew(T0 + secs(2.0));
+    attempts(&mut breaker, T0 + secs(2.0), &[Failure; 5]);
+    assert_eq!(breaker.check(T0 + secs(2.0)), refused(1.0), "the first cool-down, not the doubled one");
 }

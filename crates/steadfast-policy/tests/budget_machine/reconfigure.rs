@@ -42,6 +42,20 @@ fn c9_5_a_new_ceiling_counts_the_calls_and_retries_so_far() {
     assert_eq!(budget.snapshot(at(11)).retries, 20);
 }
 
+/// Also the part that silence leaves above the bank: no answer has come that would have cut it.
+#[test]
+fn c9_5_the_credit_of_before_a_silence_stays() {
+    for config in [BudgetConfig { ratio: 5.0, ..GATED }, FREE] {
+        let mut budget = Budget::new(GATED);
+        for _ in 0..200 {
+            budget.call_started(at(1));
+            budget.first_done(at(1), Answer::Ok);
+        }
+        budget.reconfigure(at(21), config);
+        assert_eq!(budget.snapshot(at(21)).credit, 60);
+    }
+}
+
 #[test]
 fn c9_5_the_credit_stays() {
     let mut budget = Budget::new(GATED);
