@@ -108,12 +108,33 @@ pub struct BudgetSnapshot {
     pub ceiling_left: u64,
 }
 
-/// The retry budget of one upstream.
-#[derive(Clone, Debug)]
-pub struct Budget {
+/// The settings, in integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rule {
     ratio_micros: u64,
     floor_micros: u64,
     gate: bool,
+}
+
+impl Rule {
+    fn new(config: BudgetConfig) -> Self {
+        Self {
+            ratio_micros: micros(config.ratio),
+            floor_micros: micros(config.min_per_second * BUCKETS as f64),
+            gate: config.gate,
+        }
+    }
+
+    /// Millionths of retries that the ceiling grants for so many calls; `u64::MAX` is no limit.
+    fn allowance(&self, calls: u64) -> u64 {
+        self.floor_micros.saturating_add(self.ratio_micros.saturating_mul(calls))
+    }
+}
+
+/// The retry budget of one upstream.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    rule: Rule,
     window: Window,
     /// The latest time that it was told; an earlier one counts as this.
     seen: Time,
@@ -128,15 +149,30 @@ impl Budget {
     /// A fresh budget with 40 credits and an empty window.
     pub fn new(config: BudgetConfig) -> Self {
         Self {
-            ratio_micros: micros(config.ratio),
-            floor_micros: micros(config.min_per_second * BUCKETS as f64),
-            gate: config.gate,
+            rule: Rule::new(config),
             window: Window::default(),
             seen: Time::ZERO,
             credit: START,
             last_grant: Time::ZERO,
             probe_at: Time::ZERO,
             probe_wait: PROBE,
+        }
+    }
+
+    /// Applies other settings from `now` on, and keeps the window, the credit, and when the next probe is due.
+    ///
+    /// A retry that is out is refunded what it cost, whatever a retry costs by then. While the gate is off answers are
+    /// booked and retries are free, so what the bank holds then says little; turned on, the gate starts with that, but
+    /// with no more than the bank holds at the present traffic, or a new client has. Turning it off and on gives nobody
+    /// credit. If nothing differs, nothing happens.
+    pub fn reconfigure(&mut self, now: Time, config: BudgetConfig) {
+        let old = std::mem::replace(&mut self.rule, Rule::new(config));
+        if old == self.rule {
+            return;
+        }
+        self.observe(now);
+        if self.rule.gate && !old.gate {
+            self.credit = self.credit.min(self.most());
         }
     }
 
@@ -153,10 +189,10 @@ impl Budget {
     /// [`Denied::Ceiling`] before [`Denied::Efficacy`]. A refusal changes nothing.
     pub fn ask(&mut self, now: Time, cause: Cause, random: u64) -> Result<RetryPermit, Denied> {
         let now = self.observe(now);
-        if self.window.retries().saturating_mul(MICROS) >= self.allowance(self.window.calls()) {
+        if self.window.retries().saturating_mul(MICROS) >= self.rule.allowance(self.window.calls()) {
             return Err(Denied::Ceiling);
         }
-        let cost = if self.gate { self.pay(now, cause, random)? } else { 0 };
+        let cost = if self.rule.gate { self.pay(now, cause, random)? } else { 0 };
         self.window.add_retry();
         Ok(RetryPermit { cost, second: self.window.second() })
     }
@@ -174,15 +210,14 @@ impl Budget {
     /// A retry was never sent: it was cancelled, or another policy refused it. Its price is given back.
     pub fn retry_unsent(&mut self, now: Time, permit: RetryPermit) {
         self.observe(now);
-        let most = capacity(self.window.calls()).max(START);
-        self.credit = self.credit.saturating_add(permit.cost).min(most);
+        self.credit = self.credit.saturating_add(permit.cost).min(self.most());
         self.window.undo_retry(permit.second);
     }
 
     /// The state at `now`, without effect.
     pub fn snapshot(&self, now: Time) -> BudgetSnapshot {
         let (requests, retries) = self.window.sums_at(second(self.seen.max(now)));
-        let ceiling_left = match self.allowance(requests) {
+        let ceiling_left = match self.rule.allowance(requests) {
             u64::MAX => u64::MAX,
             allowance => allowance.div_ceil(MICROS).saturating_sub(retries),
         };
@@ -223,9 +258,9 @@ impl Budget {
         self.probe_at = self.probe_at.min(self.last_grant + REARM);
     }
 
-    /// Millionths of retries that the ceiling grants for so many calls; `u64::MAX` is no limit.
-    fn allowance(&self, calls: u64) -> u64 {
-        self.floor_micros.saturating_add(self.ratio_micros.saturating_mul(calls))
+    /// What the credit may be at most without an answer to back it.
+    fn most(&self) -> i64 {
+        capacity(self.window.calls()).max(START)
     }
 
     /// Moves the window to `now`, or to the latest time seen if the clock stepped back, and returns that.

@@ -98,3 +98,66 @@ fn c9_5_a_limit_that_goes_takes_its_keys_with_it() {
     line.undo_start(at(1), slot);
     assert_eq!(queued(line.enter(at(1), "key", FAR)).1, at(1001));
 }
+
+#[test]
+fn c9_5_more_places_are_given_at_once_and_fewer_only_when_they_are_there() {
+    let mut line = Line::new(config(10, Some(RateConfig { limit: 1, ..RATE })));
+    let _slot = admitted(line.enter(at(0), "", FAR));
+    let waiters: Vec<_> = (0..4).map(|_| queued(line.enter(at(0), "", FAR)).0).collect();
+    line.reconfigure(at(100), config(10, Some(RATE)));
+    assert_eq!(wakes(&mut line), waiters, "two are granted, and the others have to hear when their turn is");
+    for &ticket in &waiters[..2] {
+        let _slot = admitted(line.poll(at(100), ticket));
+    }
+    assert_eq!(line.poll(at(100), waiters[2]), Entry::Queued(waiters[2], at(1000)));
+    line.reconfigure(at(200), config(10, Some(RateConfig { limit: 1, ..RATE })));
+    assert_eq!(wakes(&mut line), waiters[2..]);
+    assert_eq!(line.poll(at(200), waiters[2]), Entry::Queued(waiters[2], at(1100)));
+    assert_eq!(line.poll(at(200), waiters[3]), Entry::Queued(waiters[3], at(2100)));
+}
+
+/// Who came when no key was asked for stands in the line of `""`; who comes now, in that of its key.
+#[test]
+fn c9_5_a_limit_that_comes_takes_the_waiters_of_before_as_one_key() {
+    let mut line = Line::new(config(1, None));
+    let held = admitted(line.enter(at(0), "a", FAR));
+    let (first, _) = queued(line.enter(at(0), "a", FAR));
+    let (second, _) = queued(line.enter(at(0), "b", FAR));
+    line.reconfigure(at(0), config(3, Some(RateConfig { limit: 1, ..RATE })));
+    assert_eq!(wakes(&mut line), [first, second]);
+    let _slot = admitted(line.poll(at(0), first));
+    assert!(line.release(at(0), held));
+    assert_eq!(line.poll(at(0), second), Entry::Queued(second, at(1000)));
+    let _slot = admitted(line.enter(at(0), "a", FAR));
+    assert_eq!(line.snapshot(at(0)).queued, 1);
+    let _slot = admitted(line.poll(at(1000), second));
+}
+
+/// A limit that goes and comes back in one instant counts from nothing; what was started before takes nothing back.
+#[test]
+fn c9_5_a_start_that_was_forgotten_takes_back_no_other() {
+    for key in ["", "a"] {
+        let limited = config(10, Some(RateConfig { limit: 1, ..RATE }));
+        let mut line = Line::new(limited);
+        let before = admitted(line.enter(at(5), key, FAR));
+        line.reconfigure(at(5), config(10, None));
+        line.reconfigure(at(5), limited);
+        let _slot = admitted(line.enter(at(5), key, FAR));
+        line.undo_start(at(5), before);
+        assert_eq!(queued(line.enter(at(5), key, FAR)).1, at(1005), "{key:?}");
+    }
+}
+
+#[test]
+fn c9_5_a_grant_that_was_made_outlasts_stricter_limits() {
+    let mut line = Line::new(config(1, Some(RATE)));
+    let held = admitted(line.enter(at(0), "", FAR));
+    let (ticket, _) = queued(line.enter(at(0), "", FAR));
+    assert!(line.release(at(10), held));
+    line.reconfigure(at(10), config(0, Some(RateConfig { limit: 1, ..RATE })));
+    assert!(wakes(&mut line).contains(&ticket));
+    let slot = admitted(line.poll(at(10), ticket));
+    assert_eq!(line.snapshot(at(10)).in_use, 1);
+    assert!(line.release(at(20), slot));
+    assert_eq!(line.snapshot(at(20)).in_use, 0);
+}

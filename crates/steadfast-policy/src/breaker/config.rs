@@ -45,7 +45,7 @@ impl Default for BreakerConfig {
 }
 
 /// The two opening rules, in integers.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rules {
     /// The shortest streak that opens, at least 1.
     pub(super) failures: u64,

@@ -25,6 +25,11 @@ impl CoolDown {
         Self { first, full: config.cool_down, current: first, closed_at: Time::ZERO }
     }
 
+    /// Whether the settings behind both are the same, whatever has happened since.
+    pub(super) fn has_settings_of(&self, other: &Self) -> bool {
+        (self.first, self.full) == (other.first, other.full)
+    }
+
     /// The length of the opening that goes on or went last.
     pub(super) fn current(&self) -> Duration {
         self.current

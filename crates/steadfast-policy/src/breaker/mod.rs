@@ -13,7 +13,8 @@
 //! by its call's deadline, just when the lease is over.)
 //!
 //! Invariants:
-//! - A change of state starts a new generation with empty counts. A permit of an older one decides nothing.
+//! - A change of state, or of settings, starts a new generation with empty counts. A permit of an older one decides
+//!   nothing.
 //! - At most one probe whose lease runs.
 //! - Nothing changes by itself or by being read: the state is `Open` until a call takes the probe.
 //! - The latest time ever seen is now. An earlier one means that no time has passed.
@@ -43,6 +44,7 @@
 
 mod config;
 mod cool_down;
+mod reconfigure;
 mod report;
 mod streak;
 mod window;

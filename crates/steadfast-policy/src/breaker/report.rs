@@ -46,6 +46,8 @@ pub enum Why {
     Forced,
     /// The operator reset it.
     Reset,
+    /// Its settings changed, and it started anew.
+    Reconfigured,
 }
 
 impl Why {
@@ -59,6 +61,7 @@ impl Why {
             Self::CoolDownOver => "cool_down_over",
             Self::Forced => "forced",
             Self::Reset => "reset",
+            Self::Reconfigured => "reconfigured",
         }
     }
 }

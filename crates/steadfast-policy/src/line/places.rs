@@ -13,7 +13,7 @@ use super::config::{MAX_WINDOW_LIMIT, RateConfig, RateStyle};
 use crate::Time;
 
 /// A rate limit in the form in which it is kept: so many places in a window of this length.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate {
     pub(super) places: usize,
     /// Zero: no limit, and nothing is remembered.

@@ -53,6 +53,10 @@ impl Slots {
         Self { limit, leases: Vec::new(), free: Vec::new(), soonest: Time::MAX, is_exact: true }
     }
 
+    pub(super) fn limit(&self) -> u32 {
+        self.limit
+    }
+
     /// A smaller limit takes no slot away; none is given until enough have been given back.
     pub(super) fn set_limit(&mut self, limit: u32) {
         self.limit = limit;
@@ -136,6 +140,13 @@ impl Slots {
         }
         self.is_exact = false;
         self.soonest();
+    }
+
+    /// No start is counted any more, so none can be taken back.
+    pub(super) fn forget_starts(&mut self) {
+        for lease in &mut self.leases {
+            lease.start.key = None;
+        }
     }
 
     /// When the first lease ends.

@@ -9,6 +9,7 @@ mod closed_and_open;
 mod half_open;
 mod kit;
 mod operator;
+mod reconfigure;
 mod reports;
 mod seen_from_outside;
 mod start_of_the_cool_down;

@@ -122,10 +122,11 @@ fn c4_9_the_snapshot_of_a_forced_breaker_keeps_its_counts() {
 fn the_words_of_events_and_refusals() {
     let states = [State::Closed, State::Open, State::HalfOpen].map(State::name);
     assert_eq!(states, ["closed", "open", "half_open"]);
-    let whys =
-        [Why::Streak, Why::Rate, Why::ProbeSucceeded, Why::ProbeFailed, Why::CoolDownOver, Why::Forced, Why::Reset];
-    let words = ["streak", "rate", "probe_succeeded", "probe_failed", "cool_down_over", "forced", "reset"];
+    let whys = [Why::Streak, Why::Rate, Why::ProbeSucceeded, Why::ProbeFailed, Why::CoolDownOver];
+    let words = ["streak", "rate", "probe_succeeded", "probe_failed", "cool_down_over"];
     assert_eq!(whys.map(Why::name), words);
+    let whys = [Why::Forced, Why::Reset, Why::Reconfigured];
+    assert_eq!(whys.map(Why::name), ["forced", "reset", "reconfigured"]);
 
     let mut breaker = opened(BreakerConfig::default(), T0);
     let refusal = breaker.check(T0 + secs(1.5)).unwrap_err();

@@ -11,4 +11,5 @@ mod examples;
 mod history;
 mod plain_rule;
 mod properties;
+mod reconfigure;
 mod reference;

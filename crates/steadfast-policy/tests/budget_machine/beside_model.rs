@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use steadfast_policy::budget::BudgetConfig;
 
-use crate::history::{Event, Op, Player, any_history, random_history};
+use crate::history::{Event, Op, Player, any_history, random_history, reconfigured_history};
 use crate::model::Model;
 
 const CONFIGS: [(f64, f64); 6] = [(0.2, 1.0), (0.5, 1.0), (0.1, 0.0), (0.0, 0.5), (1.5, 3.25), (0.000_001, 100.0)];
@@ -31,6 +31,7 @@ fn compare(config: BudgetConfig, events: &[Event]) {
             },
             Op::Retry(pick, answer) => model.retry_done(now, out.swap_remove(pick % out.len()), answer),
             Op::Unsent(pick) => model.retry_unsent(now, out.swap_remove(pick % out.len())),
+            Op::Reconfigure(config) => model.reconfigure(now, config),
         }
         let seen = (step.after.requests, step.after.retries, step.after.credit);
         let counted = (model.requests_at(now), model.retries_at(now), model.credit());
@@ -45,6 +46,15 @@ fn long_histories_agree_with_the_model() {
         let (ratio, min_per_second) = CONFIGS[seed as usize % CONFIGS.len()];
         let config = BudgetConfig { ratio, min_per_second, gate: seed % 4 != 3 };
         compare(config, &random_history(seed, 1500));
+    }
+}
+
+#[test]
+fn c9_5_histories_with_other_settings_in_between_agree_with_the_model() {
+    for seed in 0..24 {
+        let (ratio, min_per_second) = CONFIGS[seed as usize % CONFIGS.len()];
+        let config = BudgetConfig { ratio, min_per_second, gate: seed % 2 == 0 };
+        compare(config, &reconfigured_history(seed, 1500));
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) enum Op {
     Ask(Cause, u64),
     Retry(usize, Answer),
     Unsent(usize),
+    Reconfigure(BudgetConfig),
 }
 
 /// An operation and how far the clock moves before it, in nanoseconds; it may step back.
@@ -57,6 +58,25 @@ pub(crate) fn random_history(seed: u64, length: usize) -> Vec<Event> {
             Event { step: random_step(&mut random), op: random_op(&mut random, good) }
         })
         .collect()
+}
+
+/// The same with other settings every now and then.
+pub(crate) fn reconfigured_history(seed: u64, length: usize) -> Vec<Event> {
+    let mut random = Random(seed ^ 0x5eed);
+    let mut history = random_history(seed, length);
+    for event in &mut history {
+        if random.chance(4) {
+            event.op = Op::Reconfigure(random_config(&mut random));
+        }
+    }
+    history
+}
+
+/// Whole millionths, as the model has them.
+pub(crate) fn random_config(random: &mut Random) -> BudgetConfig {
+    let ratio = [0.0, 0.1, 0.2, 0.5, 10.0][random.below(5) as usize];
+    let min_per_second = [0.0, 0.5, 1.0, 3.25, 100.0][random.below(5) as usize];
+    BudgetConfig { ratio, min_per_second, gate: random.chance(60) }
 }
 
 fn random_step(random: &mut Random) -> i64 {
@@ -146,6 +166,11 @@ impl Player {
         Self { budget: Budget::new(config), gate: config.gate, now: START.as_nanos(), out: Vec::new() }
     }
 
+    /// The budget as it is, to be led on by hand.
+    pub(crate) fn budget(&self) -> Budget {
+        self.budget.clone()
+    }
+
     pub(crate) fn pending_cost(&self) -> i64 {
         self.out.iter().map(|(_, cost)| cost).sum()
     }
@@ -180,6 +205,10 @@ impl Player {
                 let permit;
                 (permit, cost) = self.pick(pick)?;
                 self.budget.retry_unsent(now, permit);
+            }
+            Op::Reconfigure(config) => {
+                self.gate = config.gate;
+                self.budget.reconfigure(now, config);
             }
         }
         Some(Step { now, op: event.op, denied, cost, before, after: self.budget.snapshot(now) })

@@ -6,3 +6,4 @@ mod history;
 mod model;
 mod outages;
 mod properties;
+mod reconfigure;

@@ -17,9 +17,22 @@ struct Grant {
 
 /// One change of the credit, with what bounded it at the time.
 enum Booking {
-    Paid { cost: i64, probe: bool },
-    Unsent { cost: i64, most: i64 },
-    Answered { change: i64, most: i64 },
+    Paid {
+        cost: i64,
+        probe: bool,
+    },
+    Unsent {
+        cost: i64,
+        most: i64,
+    },
+    Answered {
+        change: i64,
+        most: i64,
+    },
+    /// The gate was turned on.
+    Bounded {
+        most: i64,
+    },
 }
 
 pub(crate) struct Model {
@@ -44,6 +57,19 @@ impl Model {
             grants: Vec::new(),
             bookings: Vec::new(),
         }
+    }
+
+    pub(crate) fn reconfigure(&mut self, now: u64, config: BudgetConfig) {
+        let Self { ratio_micros, floor_micros, gate, .. } = Self::new(config);
+        if (ratio_micros, floor_micros, gate) == (self.ratio_micros, self.floor_micros, self.gate) {
+            return;
+        }
+        self.now = self.now.max(now);
+        if gate && !self.gate {
+            let most = self.capacity().max(40);
+            self.bookings.push(Booking::Bounded { most });
+        }
+        (self.ratio_micros, self.floor_micros, self.gate) = (ratio_micros, floor_micros, gate);
     }
 
     pub(crate) fn call_started(&mut self, now: u64) {
@@ -118,14 +144,15 @@ impl Model {
             Booking::Paid { cost, probe: false } => credit - cost,
             Booking::Paid { probe: true, .. } => 0,
             Booking::Unsent { cost, most } => (credit + cost).min(most),
+            Booking::Bounded { most } => credit.min(most),
             Booking::Answered { change, most } => (credit + change).clamp(0, most),
         })
     }
 
-    /// A minute after the last grant if something was answered since; else after 4, 8, or 16 minutes and half of that
+    /// A minute after the last grant that was paid for if something was answered since; else after 4, 8, or 16 minutes and half of that
     /// more or less, by the probes since the last answer.
     fn next_probe(&self) -> u64 {
-        let Some(last) = self.grants.last() else {
+        let Some(last) = self.grants.iter().rfind(|grant| grant.cost > 0) else {
             return 0;
         };
         let answer = self.bookings.iter().rposition(|booking| matches!(booking, Booking::Answered { .. }));

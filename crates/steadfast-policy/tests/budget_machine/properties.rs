@@ -105,7 +105,7 @@ fn property_2_refusals_and_failures_change_no_credit() {
             Op::Call => true,
             Op::Ask(..) => step.denied.is_some(),
             Op::First(answer) | Op::Retry(_, answer) => failed(answer),
-            Op::Unsent(_) => false,
+            Op::Unsent(_) | Op::Reconfigure(_) => false,
         };
         assert!(!idle || step.before.credit == step.after.credit, "{step:?}");
     });

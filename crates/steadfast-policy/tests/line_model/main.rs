@@ -5,6 +5,7 @@ mod glue;
 mod history;
 mod model;
 mod random;
+mod reconfigured;
 
 use std::time::Duration;
 

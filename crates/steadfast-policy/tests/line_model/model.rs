@@ -296,6 +296,9 @@ impl Model {
     }
 
     pub(crate) fn reconfigure(&mut self, now: Time, config: LineConfig) {
+        if config == self.config {
+            return;
+        }
         self.arrive(now);
         self.settle();
         let memory = self.memory();
