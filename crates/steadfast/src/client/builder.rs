@@ -1,6 +1,6 @@
 //! Makes the client of one upstream, from code or from validated settings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::config::keys::with_keys;
 use crate::config::{Settings, SettingsBuilder};
 use crate::error::BoxError;
 use crate::event::{Event, EventHook};
-use crate::transport::{Exchange, Pool, PoolConfig, Resolve, SystemResolver, Transport};
+use crate::transport::{Exchange, HttpVersion, Pool, PoolConfig, Proxy, Resolve, SystemResolver, Transport};
 use crate::upstream::{Rules, Setup, Upstream};
 
 /// Sets a [`ServiceClient`] up. Each key of the configuration is a method of the same name, with the same default and
@@ -289,6 +289,14 @@ fn pool_config(settings: &Settings) -> PoolConfig {
     config.max_connections = settings.max_concurrent as usize;
     config.tls.platform_roots = settings.tls_platform_roots;
     config.tls.extra_roots.clone_from(&settings.tls_roots);
+    config.tls.only_extra_roots = settings.tls_roots_only;
+    config.tls.identity.clone_from(&settings.tls_identity);
+    config.tls.identity_key.clone_from(&settings.tls_identity_key);
+    config.tls.server_name.clone_from(&settings.tls_server_name);
+    config.proxy.clone_from(&settings.proxy);
+    config.http_version = settings.http_version;
+    config.ping_interval = settings.http2_ping_interval;
+    config.ping_timeout = settings.http2_ping_timeout;
     config
 }
 
@@ -311,3 +319,6 @@ fn slow_after(settings: &Settings) -> Duration {
     let attempt = settings.attempt_timeout.unwrap_or(Duration::MAX);
     attempt.min(settings.read_timeout).min(settings.total_timeout) / 2
 }
+
+#[cfg(test)]
+mod tests;

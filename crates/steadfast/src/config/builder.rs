@@ -1,7 +1,7 @@
 //! Settings from code: one setter per key, made from the table, with the file's types and bounds.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use steadfast_policy::backoff::Jitter;
@@ -12,6 +12,7 @@ use super::keys::{self, KEYS};
 use super::problem::{Origin, Problem, Problems};
 use super::value::{Input, Value, table_of};
 use super::{Effective, Settings, with_keys};
+use crate::transport::{HttpVersion, Proxy};
 
 /// Makes the settings of one upstream. Nothing is refused before [`build`](Self::build), which reports every mistake at
 /// once. Of two calls of one setter the later counts. Bounds and defaults: see [`Settings`].
@@ -91,7 +92,10 @@ impl SettingsBuilder {
             match value.map(|value| key.kind.read(&value.anywhere())) {
                 None => {}
                 Some(Ok(datum)) => draft.set(index, datum, Origin::Builder),
-                Some(Err(wrongs)) => problems.extend(draft::problems(wrongs, key.name, |_| Origin::Builder)),
+                Some(Err(wrongs)) => {
+                    draft.refuse(index);
+                    problems.extend(draft::problems(wrongs, key.name, |_| Origin::Builder));
+                }
             }
         }
         let name = match (self.name, draft.host()) {

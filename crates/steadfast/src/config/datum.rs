@@ -1,6 +1,6 @@
 //! A checked value on its way into [`Settings`](super::Settings), and back out as text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -10,6 +10,7 @@ use steadfast_policy::line::RateStyle;
 
 use super::problem::clean;
 use super::{duration, headers, keys};
+use crate::transport::{HttpVersion, Proxy};
 
 /// A value of the right type, within its bounds.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,11 +25,14 @@ pub(crate) enum Datum {
     Headers(HeaderMap),
     HeaderName(HeaderName),
     Text(HeaderValue),
+    HostName(String),
+    Path(PathBuf),
     Paths(Vec<PathBuf>),
+    Proxy(Proxy),
 }
 
 impl Datum {
-    /// The value as text; header values that may be secrets are masked.
+    /// The value as text; header values that may be secrets, and the credentials of a proxy, are masked.
     pub(crate) fn show(&self) -> String {
         match self {
             Self::Url(url) => url.to_string(),
@@ -41,7 +45,13 @@ impl Datum {
             Self::Headers(map) => list(map.iter().map(|(name, value)| format!("{name}: {}", show_header(name, value)))),
             Self::HeaderName(name) => name.to_string(),
             Self::Text(text) => show_text(text),
-            Self::Paths(paths) => list(paths.iter().map(|path| clean(&path.display().to_string(), 300))),
+            Self::HostName(name) => name.clone(),
+            Self::Path(path) => show_path(path),
+            Self::Paths(paths) => list(paths.iter().map(|path| show_path(path))),
+            // As it is written in a file.
+            Self::Proxy(Proxy::Environment) => "true".to_owned(),
+            Self::Proxy(Proxy::Off) => "false".to_owned(),
+            Self::Proxy(Proxy::Url(url)) => clean(&url.to_string(), 300),
         }
     }
 }
@@ -53,6 +63,10 @@ fn list(items: impl Iterator<Item = String>) -> String {
 
 fn show_header(name: &HeaderName, value: &HeaderValue) -> String {
     if headers::is_shown(name) { show_text(value) } else { "(masked)".to_owned() }
+}
+
+fn show_path(path: &Path) -> String {
+    clean(&path.display().to_string(), 300)
 }
 
 fn show_text(value: &HeaderValue) -> String {
@@ -100,7 +114,10 @@ plain_fields! {
     HeaderMap: Headers,
     HeaderName: HeaderName,
     HeaderValue: Text,
+    String: HostName,
+    PathBuf: Path,
     Vec<PathBuf>: Paths,
+    Proxy: Proxy,
 }
 
 impl Field for u32 {
@@ -144,4 +161,5 @@ macro_rules! word_fields {
 word_fields! {
     Jitter: keys::JITTERS,
     RateStyle: keys::STYLES,
+    HttpVersion: keys::HTTP_VERSIONS,
 }

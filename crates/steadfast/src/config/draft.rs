@@ -1,13 +1,11 @@
 //! Checked values and their origins, on their way to one upstream's settings. The builder and the loader both end here,
 //! so what no single key can see is checked once.
 
-use steadfast_policy::line::RateStyle;
-
 use super::datum::Datum;
-use super::keys::{self, KEYS, MOST_IN_A_WINDOW};
+use super::keys::{self, KEYS};
 use super::kind::Wrong;
 use super::problem::{Origin, Place, Problem, Warning, part, quote};
-use super::{Effective, Settings};
+use super::{Effective, Settings, pairs};
 
 /// The longest name of an upstream.
 pub(crate) const LONGEST_NAME: usize = 64;
@@ -23,11 +21,13 @@ pub(crate) struct Given {
 #[derive(Clone, Debug)]
 pub(crate) struct Draft {
     given: Vec<Option<Given>>,
+    /// The key was set to something that is refused, so that it is not missing.
+    refused: Vec<bool>,
 }
 
 impl Draft {
     pub(crate) fn new() -> Self {
-        Self { given: vec![None; KEYS.len()] }
+        Self { given: vec![None; KEYS.len()], refused: vec![false; KEYS.len()] }
     }
 
     pub(crate) fn set(&mut self, key: usize, datum: Datum, origin: Origin) {
@@ -40,7 +40,29 @@ impl Draft {
         self.given.get(key)?.as_ref()
     }
 
-    fn named(&self, name: &str) -> Option<&Given> {
+    /// Notes that the key was set to something that is refused.
+    pub(crate) fn refuse(&mut self, key: usize) {
+        if let Some(refused) = self.refused.get_mut(key) {
+            *refused = true;
+        }
+    }
+
+    /// Notes that nothing is missing here, whatever is not set.
+    pub(crate) fn refuse_all(&mut self) {
+        self.refused.fill(true);
+    }
+
+    pub(crate) fn is_refused(&self, key: usize) -> bool {
+        self.refused.get(key).is_some_and(|refused| *refused)
+    }
+
+    /// The same, by the key's name.
+    pub(super) fn was_refused(&self, name: &str) -> bool {
+        keys::find(name).is_some_and(|key| self.is_refused(key))
+    }
+
+    /// What the key `name` was set to.
+    pub(super) fn named(&self, name: &str) -> Option<&Given> {
         self.given(keys::find(name)?)
     }
 
@@ -60,53 +82,27 @@ impl Draft {
         path: &str,
         problems: &mut Vec<Problem>,
     ) -> Option<(Effective, Vec<Warning>)> {
-        let crowded = self.crowded_window(path);
-        let is_crowded = crowded.is_some();
-        problems.extend(crowded);
+        let refusals = pairs::refusals(&self, path);
+        let is_refused = !refusals.is_empty();
+        problems.extend(refusals);
         let Datum::Url(base_url) = self.named("base_url")?.datum.clone() else {
             return None;
         };
-        if is_crowded {
+        if is_refused {
             return None;
         }
         let mut settings = Settings::new(name, base_url);
         let mut origins = Vec::with_capacity(KEYS.len());
-        for (key, given) in KEYS.iter().zip(self.given) {
+        for (key, given) in KEYS.iter().zip(&self.given) {
             origins.push(given.as_ref().map_or(Origin::Default, |given| given.origin.clone()));
             if let Some(given) = given {
-                let fits = key.put(&mut settings, given.datum);
+                let fits = key.put(&mut settings, given.datum.clone());
                 debug_assert!(fits, "the kind of {} does not fit its field", key.name);
             }
         }
-        let warnings = exposed_token(&settings, path).into_iter().collect();
+        let warnings = pairs::warnings(&settings, &self, path);
         Some((Effective::new(settings, origins), warnings))
     }
-
-    /// The window style remembers every start, so that its limit has a lower bound than the smooth style's (6.1).
-    fn crowded_window(&self, path: &str) -> Option<Problem> {
-        let limit = self.named("rate_limit")?;
-        let smooth = self.named("rate_limit_style").map(|given| &given.datum)
-            == Some(&Datum::Word(keys::word_of(&keys::STYLES, RateStyle::Smooth)));
-        match limit.datum {
-            Datum::Count(count) if count > MOST_IN_A_WINDOW.into() && !smooth => {
-                let expected = format!(
-                    "at most {MOST_IN_A_WINDOW} with rate_limit_style = \"window\" (\"smooth\" takes up to 1000000000)"
-                );
-                let wrong = Wrong::mismatch(expected, count.to_string());
-                problems(vec![wrong], &join(path, "rate_limit"), |_| limit.origin.clone()).next()
-            }
-            _ => None,
-        }
-    }
-}
-
-/// 8.3: a forwarded token that anybody on the way can read.
-fn exposed_token(settings: &Settings, path: &str) -> Option<Warning> {
-    let exposed = settings.forward_authorization && !settings.base_url.is_https() && !settings.base_url.is_loopback();
-    exposed.then(|| Warning {
-        path: join(path, "forward_authorization"),
-        message: format!("callers' tokens are sent to {} without TLS", settings.base_url),
-    })
 }
 
 /// The problems that a refused value makes; `origin` says where the value, or the byte offset of a part of it, is.

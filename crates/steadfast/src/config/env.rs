@@ -7,6 +7,7 @@
 //! | flag | `true` or `false` |
 //! | statuses, paths | a list with commas: `429, 503` |
 //! | headers | a JSON object of strings: `{"X-Tenant": "acme"}` |
+//! | proxy | `true`, `false`, or a URL |
 //! | all others | as it stands |
 //!
 //! Names are compared without case. An empty variable is unset. The key is what follows the last `__`, so that an
@@ -116,7 +117,7 @@ fn value_of(kind: &Kind, text: &str) -> Result<Value, Wrong> {
     Ok(match kind {
         Kind::Duration(_) | Kind::Number(_) => number(text),
         Kind::Count(_) => integer(text),
-        Kind::Flag => match text {
+        Kind::Flag | Kind::Proxy => match text {
             "true" => Value::Boolean(true),
             "false" => Value::Boolean(false),
             _ => Value::Text(text.to_owned()),
@@ -129,7 +130,9 @@ fn value_of(kind: &Kind, text: &str) -> Result<Value, Wrong> {
             let expected = "a JSON object of strings, such as {\"X-Tenant\": \"acme\"}";
             serde_json::from_str::<Object>(text).map_err(|_| Wrong::mismatch(expected, "other text"))?.0
         }
-        Kind::Url | Kind::Word(_) | Kind::HeaderName | Kind::Text => Value::Text(text.to_owned()),
+        Kind::Url | Kind::Word(_) | Kind::HeaderName | Kind::Text | Kind::HostName | Kind::Path => {
+            Value::Text(text.to_owned())
+        }
     })
 }
 

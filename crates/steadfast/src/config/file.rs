@@ -26,13 +26,11 @@ pub(super) struct Section {
     /// Where its name stands.
     pub(super) origin: Origin,
     pub(super) draft: Draft,
-    /// By the key's index: it was set, to something that is refused.
-    pub(super) refused: Vec<bool>,
 }
 
 impl Section {
     pub(super) fn new(name: String, origin: Origin) -> Self {
-        Self { name, origin, draft: Draft::new(), refused: vec![false; KEYS.len()] }
+        Self { name, origin, draft: Draft::new() }
     }
 }
 
@@ -162,7 +160,7 @@ impl Reader<'_, '_> {
         if let Err(wrong) = check_name(name) {
             self.wrong(at, &path, wrong);
             // Of a table that is no upstream, nothing is missing.
-            section.refused.fill(true);
+            section.draft.refuse_all();
         }
         for (key, value) in entries(table) {
             self.key(key, value, &path, &mut section);
@@ -182,7 +180,7 @@ impl Reader<'_, '_> {
             let problem = unknown_key(place, path, name);
             // What is only misspelt is not missing as well.
             if let Some(meant) = problem.nearest().and_then(keys::find) {
-                section.refused[meant] = true;
+                section.draft.refuse(meant);
             }
             return self.contents.problems.push(problem);
         };
@@ -190,7 +188,7 @@ impl Reader<'_, '_> {
         match KEYS[index].kind.read(&item) {
             Ok(datum) => section.draft.set(index, datum, self.document.origin(item.at)),
             Err(wrongs) => {
-                section.refused[index] = true;
+                section.draft.refuse(index);
                 let origin = |at: Option<usize>| self.document.origin(at.unwrap_or(item.at));
                 self.contents.problems.extend(draft::problems(wrongs, &path, origin));
             }

@@ -16,6 +16,7 @@ use super::Settings;
 use super::datum::{Datum, Field};
 use super::duration::DAY;
 use super::kind::{Bounds, Kind};
+use crate::transport::HttpVersion;
 
 /// A timeout cannot be turned off (1.3).
 const TIMEOUT: Kind = Kind::Duration(Bounds { min: Duration::ZERO, above: true, max: DAY });
@@ -37,8 +38,12 @@ pub(crate) const JITTERS: [(&str, Jitter); 4] =
     [("full", Jitter::Full), ("equal", Jitter::Equal), ("additive", Jitter::Additive), ("none", Jitter::None)];
 /// The words of `rate_limit_style`.
 pub(crate) const STYLES: [(&str, RateStyle); 2] = [("window", RateStyle::Window), ("smooth", RateStyle::Smooth)];
+/// The words of `http_version`.
+pub(crate) const HTTP_VERSIONS: [(&str, HttpVersion); 3] =
+    [("auto", HttpVersion::Auto), ("http1", HttpVersion::Http1), ("http2", HttpVersion::Http2)];
 static JITTER_WORDS: [&str; 4] = words(&JITTERS);
 static STYLE_WORDS: [&str; 2] = words(&STYLES);
+static HTTP_VERSION_WORDS: [&str; 3] = words(&HTTP_VERSIONS);
 
 const fn words<T, const N: usize>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut words = [""; N];
@@ -126,6 +131,8 @@ macro_rules! with_keys {
             rate_limit_style: RateStyle = Kind::Word(&STYLE_WORDS);
             /// The largest response body in bytes, decoded.
             max_response_bytes: u64 = count(1, 1 << 40);
+            /// The bytes of a streamed request body that are kept, so that it can be sent again; 0: none.
+            replay_buffer_bytes: u64 = count(0, 1 << 30);
             /// Whether the bearer token of the request being served travels.
             forward_authorization: bool = Kind::Flag;
             /// Headers on every request; the weakest of all.
@@ -136,12 +143,32 @@ macro_rules! with_keys {
             idle_timeout: Duration = TIMEOUT;
             /// How long a connection is used at most, so that a changed address is noticed.
             max_connection_age: Duration = TIMEOUT;
+            /// Which HTTP is spoken; auto: over TLS what the upstream chooses, else HTTP/1.1.
+            http_version: HttpVersion = Kind::Word(&HTTP_VERSION_WORDS);
+            /// How often an HTTP/2 connection in use is asked for a sign of life; unset: never.
+            http2_ping_interval: Duration = TIMEOUT;
+            /// How long that sign may take before the connection is given up.
+            http2_ping_timeout: Duration = TIMEOUT;
+            /// The proxy in front: true for what `HTTPS_PROXY` and the like name, false for none, or its URL.
+            proxy: Proxy = Kind::Proxy;
             /// Whether gzip is asked for and decoded.
             gzip: bool = Kind::Flag;
+            /// Whether br is asked for and decoded, where the feature `brotli` is compiled in.
+            brotli: bool = Kind::Flag;
+            /// Whether zstd is asked for and decoded, where the feature `zstd` is compiled in.
+            zstd: bool = Kind::Flag;
             /// Whether a certificate may lead to the platform's roots too, beside Mozilla's, which are built in.
             tls_platform_roots: bool = Kind::Flag;
             /// PEM files of further roots.
             tls_roots: &[PathBuf] = Kind::Paths;
+            /// Whether only `tls_roots` count, not Mozilla's or the platform's.
+            tls_roots_only: bool = Kind::Flag;
+            /// A PEM file with our own certificate and its chain, for an upstream that asks for one.
+            tls_identity: &Path = Kind::Path;
+            /// A PEM file with the private key of `tls_identity`; unset: it is in that file too.
+            tls_identity_key: &Path = Kind::Path;
+            /// The name that the upstream's certificate must be for, also sent as SNI; unset: the host of `base_url`.
+            tls_server_name: &str = Kind::HostName;
             /// The header that carries the remaining deadline upstream; unset: none.
             deadline_header: &str = Kind::HeaderName;
         }

@@ -1,16 +1,18 @@
 //! The types of the keys: what each accepts, and how what it does not accept is explained.
 
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::HeaderValue;
+use rustls::pki_types::ServerName;
 use steadfast_http::{BaseUrl, StatusSet};
 
 use super::datum::Datum;
 use super::problem::{part, quote};
 use super::value::{Item, Value};
 use super::{duration, headers};
+use crate::transport::{Proxy, ProxyUrl};
 
 /// Statuses that can end an attempt; a 1xx never does.
 const STATUSES: std::ops::RangeInclusive<i128> = 200..=599;
@@ -63,8 +65,14 @@ pub(crate) enum Kind {
     HeaderName,
     /// Text that a header can carry.
     Text,
+    /// A host's name or an IP address.
+    HostName,
+    /// A file.
+    Path,
     /// A list of files.
     Paths,
+    /// True (the environment's), false (none), or a URL.
+    Proxy,
 }
 
 /// Why a value is refused.
@@ -115,7 +123,10 @@ impl Kind {
             Self::Headers => "headers",
             Self::HeaderName => "header name",
             Self::Text => "text",
+            Self::HostName => "host name",
+            Self::Path => "path",
             Self::Paths => "paths",
+            Self::Proxy => "proxy",
         }
     }
 
@@ -132,7 +143,10 @@ impl Kind {
             Self::Headers => format!("at most {}", headers::MOST),
             Self::HeaderName => "a name without another meaning".to_owned(),
             Self::Text => format!("1 to {LONGEST_TEXT} visible ASCII characters"),
+            Self::HostName => "a DNS name or an IP address".to_owned(),
+            Self::Path => "a file".to_owned(),
             Self::Paths => format!("at most {MOST_PATHS}"),
+            Self::Proxy => "true, false, or a proxy's URL".to_owned(),
         }
     }
 
@@ -160,13 +174,16 @@ impl Kind {
             Self::Headers => "a table of header names and strings".to_owned(),
             Self::HeaderName => "a string with a header's name".to_owned(),
             Self::Text => format!("a string of {}", self.bounds()),
+            Self::HostName => format!("a string with {}", self.bounds()),
+            Self::Path => "a string with a file's name".to_owned(),
             Self::Paths => "an array of strings with file names".to_owned(),
+            Self::Proxy => "true (the environment's), false (none), or a string with a proxy's URL".to_owned(),
         }
     }
 
     /// Whether a value of this type may hold a secret, so that it is not quoted.
     pub(crate) fn is_secret(&self) -> bool {
-        matches!(self, Self::Url | Self::Headers)
+        matches!(self, Self::Url | Self::Headers | Self::Proxy)
     }
 
     /// Reads a value strictly: `"5"` is not 5, `true` is not 1, `2.5` is not an integer (9.2).
@@ -203,8 +220,20 @@ impl Kind {
                 return headers::read_deadline_name(text).map(Datum::HeaderName).map_err(one);
             }
             (Self::Text, Value::Text(text)) => read_text(text),
+            (Self::HostName, Value::Text(text)) => {
+                ServerName::try_from(text.as_str()).ok().map(|_| Datum::HostName(text.clone()))
+            }
+            (Self::Path, Value::Text(text)) => read_path(text).map(Datum::Path),
+            (Self::Path, Value::Path(path)) => is_path(path).then(|| Datum::Path(path.clone())),
             (Self::Paths, Value::Array(items)) => return read_paths(items),
             (Self::Paths, Value::Paths(paths)) => check_paths(paths.clone()),
+            (Self::Proxy, Value::Boolean(true)) => Some(Datum::Proxy(Proxy::Environment)),
+            (Self::Proxy, Value::Boolean(false)) => Some(Datum::Proxy(Proxy::Off)),
+            (Self::Proxy, Value::Text(url)) => {
+                let read = ProxyUrl::parse(url).map(|url| Datum::Proxy(Proxy::Url(url)));
+                return read.map_err(|error| one(Wrong::says(error.to_string())));
+            }
+            (Self::Proxy, Value::Proxy(proxy)) => Some(Datum::Proxy(proxy.clone())),
             _ => None,
         };
         read.ok_or_else(|| one(Wrong::mismatch(self.expected(), found())))
@@ -257,14 +286,24 @@ fn read_statuses(items: &[Item]) -> Result<Datum, Vec<Wrong>> {
     if wrongs.is_empty() { Ok(Datum::Statuses(statuses)) } else { Err(wrongs) }
 }
 
+fn read_path(text: &str) -> Option<PathBuf> {
+    (!text.contains('\0')).then(|| PathBuf::from(text)).filter(|path| is_path(path))
+}
+
+fn is_path(path: &Path) -> bool {
+    !path.as_os_str().is_empty()
+}
+
 fn read_paths(items: &[Item]) -> Result<Datum, Vec<Wrong>> {
     let mut paths = Vec::new();
     let mut wrongs = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        match &item.value {
-            Value::Text(text) if !text.is_empty() && !text.contains('\0') => paths.push(PathBuf::from(text)),
-            other => wrongs
-                .push(Wrong::mismatch("a string with a file's name", other.describe(false)).at_index(index, item.at)),
+        let path = if let Value::Text(text) = &item.value { read_path(text) } else { None };
+        match path {
+            Some(path) => paths.push(path),
+            None => {
+                wrongs.push(Wrong::mismatch(Kind::Path.expected(), item.value.describe(false)).at_index(index, item.at))
+            }
         }
     }
     if wrongs.is_empty() {
@@ -276,6 +315,6 @@ fn read_paths(items: &[Item]) -> Result<Datum, Vec<Wrong>> {
 }
 
 fn check_paths(paths: Vec<PathBuf>) -> Option<Datum> {
-    let fit = paths.len() <= MOST_PATHS && paths.iter().all(|path| !path.as_os_str().is_empty());
+    let fit = paths.len() <= MOST_PATHS && paths.iter().all(|path| is_path(path));
     fit.then_some(Datum::Paths(paths))
 }

@@ -261,7 +261,7 @@ impl Merge {
         let datum = match key.kind.read(&variable.value.anywhere()) {
             Ok(datum) => datum,
             Err(wrongs) => {
-                section.refused[variable.key] = true;
+                section.draft.refuse(variable.key);
                 return self.problems.extend(draft::problems(wrongs, &path, |_| origin.clone()));
             }
         };
@@ -279,7 +279,7 @@ impl Merge {
                     section.draft.set(variable.key, datum, origin);
                 }
             }
-            None if section.refused[variable.key] => {}
+            None if section.draft.is_refused(variable.key) => {}
             None => section.draft.set(variable.key, datum, origin),
         }
     }
@@ -341,7 +341,7 @@ impl Merge {
     /// The problem of an upstream without an address, unless it may stand where nothing could be read.
     fn missing_address(&self, section: &Section, prefix: &str) -> Option<Problem> {
         let index = keys::find("base_url")?;
-        if self.blind || section.draft.given(index).is_some() || section.refused[index] {
+        if self.blind || section.draft.given(index).is_some() || section.draft.is_refused(index) {
             return None;
         }
         let variable = format!("${prefix}UPSTREAMS__{}__BASE_URL", fold(&section.name).to_ascii_uppercase());

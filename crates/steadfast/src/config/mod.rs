@@ -5,7 +5,7 @@
 //! | `keys` | the table: name, type, bounds, meaning of every key |
 //! | `kind`, `duration`, `headers` | the types: what each accepts, and the words for what it does not |
 //! | `value`, `datum` | a value as it was given, and once it has been checked |
-//! | `draft`, `effective` | checked values and their origins, up to the settings that are in force |
+//! | `draft`, `pairs`, `effective` | checked values and their origins, what no single key can judge, and the settings in force |
 //! | `builder` | values from code |
 //! | `document`, `file` | values from a TOML file, with their places |
 //! | `env` | values from environment variables |
@@ -26,6 +26,7 @@ pub(crate) mod keys;
 mod kind;
 mod loader;
 mod nearest;
+mod pairs;
 mod problem;
 mod reference;
 mod settings;

@@ -3,12 +3,15 @@
 //! Defaults live here and nowhere else: the reference page and `entries` show what [`Settings::new`] holds. Types,
 //! bounds and names of the keys are in the table (`keys.rs`); a test holds the figures in the comments here to it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use steadfast_http::{BaseUrl, StatusSet};
 use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
+
+use crate::transport::{HttpVersion, KEPT_BYTES, Proxy};
 
 /// One upstream's effective settings. Made by the builder or by the configuration reader, which check every bound;
 /// what is in here is valid.
@@ -86,6 +89,9 @@ pub struct Settings {
     pub rate_limit_style: RateStyle,
     /// The largest response body in bytes, decoded. Default 16777216; 1 to 1099511627776.
     pub max_response_bytes: u64,
+    /// The bytes of a streamed request body that are kept, so that it can be sent again; 0: none. Default 65536; 0 to
+    /// 1073741824.
+    pub replay_buffer_bytes: u64,
     /// Whether the bearer token of the request being served travels. Default false.
     pub forward_authorization: bool,
     /// Headers on every request; the weakest of all. Default none; at most 100.
@@ -96,13 +102,33 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// How long a connection is used at most, so that a changed address is noticed. Default 5m; above 0s, at most 24h.
     pub max_connection_age: Duration,
+    /// Which HTTP is spoken; auto: over TLS what the upstream chooses, else HTTP/1.1. Default auto.
+    pub http_version: HttpVersion,
+    /// How often an HTTP/2 connection in use is asked for a sign of life. Default unset: never; above 0s, at most 24h.
+    pub http2_ping_interval: Option<Duration>,
+    /// How long that sign may take before the connection is given up. Default 10s; above 0s, at most 24h.
+    pub http2_ping_timeout: Duration,
+    /// The proxy in front. Default true, which is [`Proxy::Environment`]; false is [`Proxy::Off`].
+    pub proxy: Proxy,
     /// Whether gzip is asked for and decoded. Default true.
     pub gzip: bool,
+    /// Whether br is asked for and decoded, where the feature `brotli` is compiled in. Default true.
+    pub brotli: bool,
+    /// Whether zstd is asked for and decoded, where the feature `zstd` is compiled in. Default true.
+    pub zstd: bool,
     /// Whether a certificate may lead to the platform's roots too, beside those of Mozilla, which are built in. Default
     /// false.
     pub tls_platform_roots: bool,
     /// PEM files of further roots. Default none; at most 100.
-    pub tls_roots: Vec<std::path::PathBuf>,
+    pub tls_roots: Vec<PathBuf>,
+    /// Whether only `tls_roots` count, not Mozilla's or the platform's. Default false.
+    pub tls_roots_only: bool,
+    /// A PEM file with our own certificate and its chain, for an upstream that asks for one. Default unset.
+    pub tls_identity: Option<PathBuf>,
+    /// A PEM file with the private key of `tls_identity`. Default unset: it is in that file too.
+    pub tls_identity_key: Option<PathBuf>,
+    /// The name that the upstream's certificate must be for, also sent as SNI. Default unset: the host of `base_url`.
+    pub tls_server_name: Option<String>,
     /// The header that carries the remaining deadline upstream. Default unset: none.
     pub deadline_header: Option<HeaderName>,
 }
@@ -146,14 +172,25 @@ impl Settings {
             rate_limit_wait: None,
             rate_limit_style: RateStyle::Window,
             max_response_bytes: 16 * 1024 * 1024,
+            replay_buffer_bytes: KEPT_BYTES,
             forward_authorization: false,
             headers: HeaderMap::new(),
             user_agent: HeaderValue::from_static(concat!("steadfast/", env!("CARGO_PKG_VERSION"))),
             idle_timeout: Duration::from_secs(90),
             max_connection_age: Duration::from_secs(300),
+            http_version: HttpVersion::Auto,
+            http2_ping_interval: None,
+            http2_ping_timeout: Duration::from_secs(10),
+            proxy: Proxy::Environment,
             gzip: true,
+            brotli: true,
+            zstd: true,
             tls_platform_roots: false,
             tls_roots: Vec::new(),
+            tls_roots_only: false,
+            tls_identity: None,
+            tls_identity_key: None,
+            tls_server_name: None,
             deadline_header: None,
         }
     }

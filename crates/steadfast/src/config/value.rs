@@ -1,7 +1,7 @@
 //! A value as it was given, before its key's type has judged it. The file, the environment, and the builder all bring
 //! their values into this one form, so that type and bounds are checked in one place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use steadfast_policy::backoff::Jitter;
@@ -9,6 +9,7 @@ use steadfast_policy::line::RateStyle;
 
 use super::problem::quote;
 use super::{duration, keys};
+use crate::transport::{HttpVersion, Proxy};
 
 /// A given value.
 #[derive(Clone, Debug)]
@@ -27,7 +28,11 @@ pub(crate) enum Value {
     /// From the builder only.
     Duration(Duration),
     /// From the builder only.
+    Path(PathBuf),
+    /// From the builder only.
     Paths(Vec<PathBuf>),
+    /// From the builder only.
+    Proxy(Proxy),
 }
 
 /// A value and where it stands: its byte offset in the file, 0 where there is no file.
@@ -74,6 +79,8 @@ impl Value {
             Self::Array(_) => "an array".to_owned(),
             Self::Table(_) => "a table".to_owned(),
             Self::Duration(value) => duration::show(*value),
+            Self::Path(_) => "a path".to_owned(),
+            Self::Proxy(_) => "a proxy".to_owned(),
             Self::Paths(paths) => format!("{} paths", paths.len()),
         }
     }
@@ -130,6 +137,24 @@ impl Input for Jitter {
 impl Input for RateStyle {
     fn into_value(self) -> Value {
         keys::word_of(&keys::STYLES, self).into_value()
+    }
+}
+
+impl Input for HttpVersion {
+    fn into_value(self) -> Value {
+        keys::word_of(&keys::HTTP_VERSIONS, self).into_value()
+    }
+}
+
+impl Input for Proxy {
+    fn into_value(self) -> Value {
+        Value::Proxy(self)
+    }
+}
+
+impl Input for &Path {
+    fn into_value(self) -> Value {
+        Value::Path(self.to_owned())
     }
 }
 

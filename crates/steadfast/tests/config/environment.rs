@@ -105,6 +105,13 @@ fn c9_4_text_by_type() {
             (key("TLS_ROOTS"), "/a.pem, /b.pem"),
             (key("USER_AGENT"), "me/1"),
             (key("DEADLINE_HEADER"), "X-Deadline"),
+            (key("HTTP_VERSION"), "http2"),
+            (key("HTTP2_PING_INTERVAL"), "20"),
+            (key("PROXY"), "false"),
+            (key("ZSTD"), "false"),
+            (key("REPLAY_BUFFER_BYTES"), "1024"),
+            (key("TLS_IDENTITY"), "/me, myself.pem"),
+            (key("TLS_SERVER_NAME"), "billing.internal"),
         ])
         .load()
         .unwrap();
@@ -122,6 +129,13 @@ fn c9_4_text_by_type() {
         ("tls_roots", "/a.pem, /b.pem"),
         ("user_agent", "me/1"),
         ("deadline_header", "x-deadline"),
+        ("http_version", "http2"),
+        ("http2_ping_interval", "20s"),
+        ("proxy", "false"),
+        ("zstd", "false"),
+        ("replay_buffer_bytes", "1024"),
+        ("tls_identity", "/me, myself.pem"),
+        ("tls_server_name", "billing.internal"),
     ] {
         assert_eq!(entry(&config, "billing", key).0, value, "{key}");
     }

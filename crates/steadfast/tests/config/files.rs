@@ -127,6 +127,14 @@ tls_roots = "/etc/ca.pem"
 user_agent = 1
 deadline_header = 1979-05-27
 bulkhead_wait = {}
+http_version = "h2"
+http2_ping_interval = "soon"
+replay_buffer_bytes = "64 KiB"
+proxy = 3128
+tls_roots_only = 1
+tls_identity = ["a.pem"]
+tls_identity_key = ""
+tls_server_name = "https://billing"
 "#), @r#"
     app.toml:3:12: upstreams.billing.base_url: expected a string with an absolute http(s) URL; found an integer
     app.toml:4:11: upstreams.billing.retries: expected an integer from 0 to 1000; found the string "5"
@@ -150,6 +158,14 @@ bulkhead_wait = {}
     app.toml:19:14: upstreams.billing.user_agent: expected a string of 1 to 256 visible ASCII characters; found the integer 1
     app.toml:20:19: upstreams.billing.deadline_header: expected a string with a header's name; found a date or time
     app.toml:21:17: upstreams.billing.bulkhead_wait: expected a duration from 0s to 24h (seconds, or a string such as "250ms"); found a table
+    app.toml:22:16: upstreams.billing.http_version: expected one of "auto", "http1", "http2"; found the string "h2"
+    app.toml:23:23: upstreams.billing.http2_ping_interval: expected a duration above 0s, at most 24h (seconds, or a string such as "250ms"); found the string "soon"
+    app.toml:24:23: upstreams.billing.replay_buffer_bytes: expected an integer from 0 to 1073741824; found the string "64 KiB"
+    app.toml:25:9: upstreams.billing.proxy: expected true (the environment's), false (none), or a string with a proxy's URL; found an integer
+    app.toml:26:18: upstreams.billing.tls_roots_only: expected true or false; found the integer 1
+    app.toml:27:16: upstreams.billing.tls_identity: expected a string with a file's name; found an array
+    app.toml:28:20: upstreams.billing.tls_identity_key: expected a string with a file's name; found the string ""
+    app.toml:29:19: upstreams.billing.tls_server_name: expected a string with a DNS name or an IP address; found the string "https://billing"
     "#);
 }
 

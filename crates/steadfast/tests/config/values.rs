@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::{entry, load};
+use steadfast::config::{Loader, SettingsBuilder};
+use steadfast::transport::{Proxy, ProxyUrl};
+
+use crate::{complaint, entry, load};
 
 fn shown(key: &str, value: &str) -> String {
     let toml = format!("[upstreams.a]\nbase_url = \"http://a\"\nrate_limit_style = \"smooth\"\n{key} = {value}\n");
@@ -59,6 +62,16 @@ fn c9_2_every_other_type() {
         ("tls_roots", "[\"/a.pem\", \"b c.pem\"]", "/a.pem, b c.pem"),
         ("user_agent", "\"me/1 (x)\"", "me/1 (x)"),
         ("deadline_header", "\"X-Deadline-Ms\"", "x-deadline-ms"),
+        ("http_version", "\"http1\"", "http1"),
+        ("replay_buffer_bytes", "0", "0"),
+        ("replay_buffer_bytes", "0x4000_0000", "1073741824"),
+        ("proxy", "true", "true"),
+        ("proxy", "false", "false"),
+        ("brotli", "false", "false"),
+        ("tls_identity", "'C:\\me.pem'", "C:\\me.pem"),
+        ("tls_server_name", "\"billing.internal\"", "billing.internal"),
+        ("tls_server_name", "\"10.0.0.7\"", "10.0.0.7"),
+        ("tls_server_name", "\"fd00::7\"", "fd00::7"),
     ] {
         assert_eq!(shown(key, value), text, "{key} = {value}");
     }
@@ -80,6 +93,30 @@ headers = { Authorization = "Bearer hunter2", X-Api-Key = "hunter2", X-Tenant = 
     assert!(!format!("{config:?}").contains("hunter2"));
     let headers = &config.upstream("a").unwrap().settings().headers;
     assert_eq!(headers["authorization"], "Bearer hunter2");
+}
+
+/// 8.6: the address of a proxy is shown as it shows itself, without its credentials; a mistake in one repeats nothing.
+#[test]
+fn c8_6_a_proxys_credentials_are_shown_nowhere() {
+    let url = "http://me:hunter2@proxy.internal:3128";
+    let config = load(&format!("[upstreams.a]\nbase_url = \"http://a\"\nproxy = \"{url}\"")).unwrap();
+    let proxy = Proxy::Url(ProxyUrl::parse(url).unwrap());
+    assert_eq!(config.upstream("a").unwrap().settings().proxy, proxy);
+    assert!(!entry(&config, "a", "proxy").0.contains("hunter2") && !format!("{config:?}").contains("hunter2"));
+
+    let built = SettingsBuilder::new("http://a").proxy(proxy);
+    assert!(!format!("{built:?} {:?}", built.clone().build()).contains("hunter2"));
+
+    let variable = [("STEADFAST_UPSTREAMS__A__PROXY", "http://you:swordfish@proxy:1")];
+    let file = format!("[upstreams.a]\nbase_url = \"http://a\"\nproxy = \"{url}\"");
+    let config = Loader::new().text("app.toml", file).env(variable).load().unwrap();
+    let warnings = config.warnings()[0].to_string();
+    assert!(warnings.contains("is ignored") && !warnings.contains("hunter2") && !warnings.contains("swordfish"));
+
+    for value in ["22022", "[\"hunter2\"]", "{ url = \"hunter2\" }", "\"\""] {
+        let complaint = complaint(&format!("[upstreams.a]\nbase_url = \"http://a\"\nproxy = {value}"));
+        assert!(!complaint.contains("hunter2") && !complaint.contains("22022"), "{complaint}");
+    }
 }
 
 /// 9.3: keys that work badly together are not refused.

@@ -25,6 +25,17 @@ fn each_setter_lands_in_its_field() {
         .user_agent("me/1")
         .tls_roots(&[PathBuf::from("/a.pem")])
         .deadline_header("X-Deadline")
+        .replay_buffer_bytes(0)
+        .http_version(HttpVersion::Http2)
+        .http2_ping_interval(Duration::from_secs(15))
+        .http2_ping_timeout(Duration::from_secs(3))
+        .proxy(Proxy::Off)
+        .brotli(false)
+        .zstd(false)
+        .tls_roots_only(true)
+        .tls_identity(Path::new("/me.pem"))
+        .tls_identity_key(&PathBuf::from("/me.key"))
+        .tls_server_name("billing.internal")
         .build()
         .unwrap();
     assert_eq!((settings.name.as_str(), settings.retries), ("billing", 4));
@@ -38,6 +49,14 @@ fn each_setter_lands_in_its_field() {
     assert_eq!(settings.user_agent, "me/1");
     assert_eq!(settings.tls_roots, [PathBuf::from("/a.pem")]);
     assert_eq!(settings.deadline_header.unwrap(), "x-deadline");
+    assert_eq!((settings.replay_buffer_bytes, settings.http_version), (0, HttpVersion::Http2));
+    assert_eq!(settings.http2_ping_interval, Some(Duration::from_secs(15)));
+    assert_eq!((settings.http2_ping_timeout, settings.proxy), (Duration::from_secs(3), Proxy::Off));
+    assert_eq!((settings.gzip, settings.brotli, settings.zstd), (true, false, false));
+    assert!(settings.tls_roots_only && !settings.tls_platform_roots);
+    assert_eq!(settings.tls_identity.unwrap(), Path::new("/me.pem"));
+    assert_eq!(settings.tls_identity_key.unwrap(), Path::new("/me.key"));
+    assert_eq!(settings.tls_server_name.as_deref(), Some("billing.internal"));
 }
 
 #[test]
@@ -69,7 +88,12 @@ fn c1_3_b8_zero_infinite_nan_and_too_long_are_refused_at_once() {
         .breaker_statuses(&[503, 99, 600])
         .max_concurrent(0)
         .headers(&[("Idempotency-Key", "k"), ("a b", "c"), ("X-A", "d\n")])
-        .user_agent("");
+        .user_agent("")
+        .http2_ping_interval(Duration::ZERO)
+        .replay_buffer_bytes((1 << 30) + 1)
+        .tls_identity(Path::new(""))
+        .tls_identity_key(Path::new("me.key"))
+        .tls_server_name("billing internal");
     insta::assert_snapshot!(text(builder), @r#"
     base_url: expected the scheme http or https
     connect_timeout: expected a duration above 0s, at most 24h; found 0s
@@ -83,10 +107,14 @@ fn c1_3_b8_zero_infinite_nan_and_too_long_are_refused_at_once() {
     breaker_statuses[1]: expected an HTTP status, 200 to 599; found the integer 99
     breaker_statuses[2]: expected an HTTP status, 200 to 599; found the integer 600
     max_concurrent: expected an integer from 1 to 1000000; found the integer 0
+    replay_buffer_bytes: expected an integer from 0 to 1073741824; found the integer 1073741825
     headers.Idempotency-Key: one configured key would make all calls one; give each call its own with `.idempotency_key(…)`
     headers."a b": not a header name: letters, digits, and - . _ ~ ! # $ % & ' * + ^ ` | only
     headers.X-A: expected a string of visible ASCII, no space at its ends, at most 8192 bytes; found a string with a space at its end
     user_agent: expected a string of 1 to 256 visible ASCII characters; found the string ""
+    http2_ping_interval: expected a duration above 0s, at most 24h; found 0s
+    tls_identity: expected a string with a file's name; found a path
+    tls_server_name: expected a string with a DNS name or an IP address; found the string "billing internal"
     name: expected an upstream's name, 1 to 64 of A-Z a-z 0-9 _ -; found "b c"
     "#);
 }

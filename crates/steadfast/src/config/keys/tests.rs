@@ -15,6 +15,8 @@ fn every_row_fits_its_field() {
             Kind::Duration(bounds) => Datum::Duration(bounds.max),
             Kind::Count(bounds) => Datum::Count(bounds.max),
             Kind::HeaderName => Datum::HeaderName(http::HeaderName::from_static("x-deadline")),
+            Kind::HostName => Datum::HostName("billing.internal".to_owned()),
+            Kind::Path => Datum::Path("/etc/client.pem".into()),
             _ => panic!("{} is unset and has no sample", key.name),
         });
         assert!(key.put(&mut settings, sample.clone()), "{}", key.name);
@@ -44,7 +46,7 @@ fn names_are_unique_and_can_be_a_variable() {
     let names: BTreeSet<&str> = KEYS.iter().map(|key| key.name).collect();
     assert_eq!(names.len(), KEYS.len());
     for name in names {
-        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_'), "{name}");
         assert!(!name.contains("__") && !name.starts_with('_') && !name.ends_with('_'), "{name}");
     }
 }
@@ -86,6 +88,17 @@ fn c9_1_the_seeds_keys_and_defaults() {
         ("retry_statuses", "429, 502, 503, 504"),
         ("breaker_statuses", "502, 503, 504"),
         ("max_response_bytes", "16777216"),
+        ("replay_buffer_bytes", "65536"),
+        ("http_version", "auto"),
+        ("http2_ping_interval", "unset"),
+        ("http2_ping_timeout", "10s"),
+        ("proxy", "true"),
+        ("brotli", "true"),
+        ("zstd", "true"),
+        ("tls_roots_only", "false"),
+        ("tls_identity", "unset"),
+        ("tls_identity_key", "unset"),
+        ("tls_server_name", "unset"),
     ] {
         assert_eq!(default(name), text, "{name}");
     }
