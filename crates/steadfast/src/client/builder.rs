@@ -166,7 +166,7 @@ impl ClientBuilder {
             Some(custom) => Transport::Custom(custom),
             None => {
                 let pool = Pool::new(pool_config(&settings), self.resolver)
-                    .map_err(|source| BuildError::Tls { upstream: settings.name.clone(), source })?;
+                    .map_err(|error| BuildError::of_pool(&settings.name, error))?;
                 Transport::Pool(pool)
             }
         };
