@@ -197,7 +197,7 @@ impl Parts {
             (None, Some(same)) => same.transport.clone(),
             (None, None) => {
                 let pool = Pool::new(config, Arc::clone(&self.resolver));
-                Transport::Pool(pool.map_err(|source| BuildError::Tls { upstream: name(), source })?)
+                Transport::Pool(pool.map_err(|error| BuildError::of_pool(&settings.name, error))?)
             }
         };
         let headers = plain_headers(&settings);

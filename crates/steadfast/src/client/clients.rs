@@ -9,7 +9,7 @@ use steadfast_http::headers::InvalidHeader;
 use super::{ClientBuilder, ServiceClient};
 use crate::config::Config;
 use crate::snapshot::Snapshot;
-use crate::transport::TlsConfigError;
+use crate::transport::{PoolConfigError, TlsConfigError};
 
 /// The clients of all configured upstreams. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +103,13 @@ pub enum BuildError {
         /// What is wrong with them.
         source: TlsConfigError,
     },
+    /// The proxy cannot be used.
+    Proxy {
+        /// The upstream's name.
+        upstream: String,
+        /// What is wrong with it.
+        source: PoolConfigError,
+    },
     /// The configured headers are more than a request can carry.
     Headers {
         /// The upstream's name.
@@ -112,11 +119,22 @@ pub enum BuildError {
     },
 }
 
+impl BuildError {
+    pub(super) fn of_pool(upstream: &str, error: PoolConfigError) -> Self {
+        let upstream = upstream.to_owned();
+        match error {
+            PoolConfigError::Tls(source) => Self::Tls { upstream, source },
+            source => Self::Proxy { upstream, source },
+        }
+    }
+}
+
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Settings(problems) => problems.fmt(f),
             Self::Tls { upstream, source } => write!(f, "upstream '{upstream}': {source}"),
+            Self::Proxy { upstream, source } => write!(f, "upstream '{upstream}': {source}"),
             Self::Headers { upstream, source } => write!(f, "upstream '{upstream}': headers: {source}"),
         }
     }
@@ -127,6 +145,7 @@ impl StdError for BuildError {
         match self {
             Self::Settings(_) => None,
             Self::Tls { source, .. } => Some(source),
+            Self::Proxy { source, .. } => Some(source),
             Self::Headers { source, .. } => Some(source),
         }
     }

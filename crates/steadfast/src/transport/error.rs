@@ -32,6 +32,11 @@ impl TransportError {
         self
     }
 
+    /// The low-level error, to be put behind another one.
+    pub(crate) fn into_source(self) -> Option<Box<dyn StdError + Send + Sync>> {
+        self.source
+    }
+
     /// What went wrong, and in which phase.
     pub fn fault(&self) -> Fault {
         self.fault

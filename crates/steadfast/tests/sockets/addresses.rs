@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use steadfast::transport::{Pool, PoolConfig, Resolve, ResolveFuture};
+use steadfast::transport::{Pool, PoolConfig, Proxy, Resolve, ResolveFuture};
 use steadfast_http::{Fault, Sent};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -52,6 +52,7 @@ impl Resolve for Names {
 fn pool(names: &Arc<Names>, change: impl FnOnce(&mut PoolConfig)) -> Pool {
     let mut config = PoolConfig::new(false, "upstream.test", 80);
     config.connect_timeout = LONG;
+    config.proxy = Proxy::Off;
     change(&mut config);
     Pool::new(config, Arc::clone(names) as Arc<dyn Resolve>).unwrap()
 }

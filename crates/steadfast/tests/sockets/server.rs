@@ -9,7 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use steadfast::transport::{
-    Outgoing, Pool, PoolConfig, PoolSnapshot, Progress, RequestBody, ResponseBody, SystemResolver, TransportError,
+    Outgoing, Pool, PoolConfig, PoolSnapshot, Progress, Proxy, RequestBody, ResponseBody, SystemResolver,
+    TransportError,
 };
 use steadfast_http::{Fault, Sent};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -178,6 +179,8 @@ impl Server {
         config.read_timeout = LONG;
         config.write_timeout = LONG;
         config.pool_timeout = LONG;
+        // What the machine's environment names is none of a test's business.
+        config.proxy = Proxy::Off;
         config
     }
 

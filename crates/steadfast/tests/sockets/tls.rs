@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
-use steadfast::transport::{Pool, PoolConfig, Resolve, ResolveFuture};
+use steadfast::transport::{Pool, PoolConfig, Proxy, Resolve, ResolveFuture};
 use steadfast_http::{Fault, Sent};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -112,6 +112,7 @@ impl Resolve for Here {
 fn pool(host: &str, port: u16, roots: Vec<PathBuf>, change: impl FnOnce(&mut PoolConfig)) -> Pool {
     let mut config = PoolConfig::new(true, host, port);
     config.connect_timeout = LONG;
+    config.proxy = Proxy::Off;
     config.tls.extra_roots = roots;
     change(&mut config);
     Pool::new(config, Arc::new(Here)).unwrap()
@@ -238,6 +239,7 @@ fn a_root_file_that_cannot_be_used_is_named() {
     }
     // Without https no file is read.
     let mut plain = PoolConfig::new(false, "upstream.test", 80);
+    plain.proxy = Proxy::Off;
     plain.tls.extra_roots = vec![PathBuf::from("/no/such/file.pem")];
     assert!(Pool::new(plain, Arc::new(Here)).is_ok());
 }

@@ -1,9 +1,11 @@
-//! Opening a connection, as a list of steps: resolve, TCP, TLS.
+//! Opening a connection, as a list of steps: resolve, TCP, the proxy, TLS.
 //!
 //! Every step is ours, so that each failure is typed by the step it happened in, and proves that nothing was sent.
-//! `connect_timeout` covers the whole list. A proxy's CONNECT belongs between TCP and TLS; a choice of protocol
-//! (ALPN) comes out of the last step.
+//! `connect_timeout` covers the whole list. With a proxy, what is resolved and connected to is the proxy; its part of
+//! the list is in [`proxy`]. A choice of protocol (ALPN) comes out of the last step.
 
+mod dial;
+mod error;
 mod proxy;
 mod race;
 mod resolve;
@@ -14,17 +16,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast_http::{Fault, Sent};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::TransportError;
 use super::pool::PoolConfig;
 use super::pool::meter::{Limits, Meter};
 use super::version::{Offer, Protocol};
+use dial::{Dialer, Place};
+pub use error::PoolConfigError;
+pub(crate) use proxy::Forwarding;
+use proxy::Via;
 pub use proxy::{InvalidProxy, Proxy, ProxyUrl};
-use resolve::Lookup;
 pub use resolve::{Resolve, ResolveFuture, SystemResolver};
-use stream::Metered;
 pub(crate) use stream::Stream;
 use tls::Tls;
 pub use tls::{TlsConfigError, TlsOptions};
@@ -38,26 +41,48 @@ pub(crate) struct Opened {
 
 /// How one upstream is reached.
 pub(crate) struct Connector {
-    host: String,
-    port: u16,
-    lookup: Lookup,
+    way: Way,
     /// `None`: plain TCP.
     tls: Option<Tls>,
     within: Duration,
-    limits: Limits,
+    dialer: Dialer,
+}
+
+enum Way {
+    Direct(Place),
+    Proxy(Box<Via>),
 }
 
 impl Connector {
-    pub(crate) fn new(config: &PoolConfig, resolver: Arc<dyn Resolve>, limits: Limits) -> Result<Self, TlsConfigError> {
+    pub(crate) fn new(
+        config: &PoolConfig,
+        resolver: Arc<dyn Resolve>,
+        limits: Limits,
+    ) -> Result<Self, PoolConfigError> {
+        let way = match config.proxy.of_upstream(config.https, &config.host, config.port)? {
+            Some(chosen) => Way::Proxy(Box::new(Via::new(chosen, config, &resolver)?)),
+            None => Way::Direct(Place::new(&config.host, config.port, &resolver)),
+        };
         let tls = if config.https { Some(Tls::new(&config.host, &config.tls)?) } else { None };
-        Ok(Self {
-            host: config.host.clone(),
-            port: config.port,
-            lookup: Lookup::new(resolver),
-            tls,
-            within: config.connect_timeout,
-            limits,
-        })
+        let within = config.connect_timeout;
+        Ok(Self { way, tls, within, dialer: Dialer { within, limits } })
+    }
+
+    /// What each request must have for a proxy that passes it on; `None`: nothing, as the connection leads to the upstream.
+    pub(crate) fn forwarding(&self) -> Option<&Forwarding> {
+        match &self.way {
+            Way::Proxy(via) => via.forwarding(),
+            Way::Direct(_) => None,
+        }
+    }
+
+    /// What a 407 means: the error for one that comes from a proxy that passes requests on. Through a tunnel it comes from
+    /// the upstream, like any other response.
+    pub(crate) fn refusal(&self) -> Option<TransportError> {
+        match &self.way {
+            Way::Proxy(via) => via.forwarding().map(|_| via.refused_request()),
+            Way::Direct(_) => None,
+        }
     }
 
     /// Goes through the steps.
@@ -69,13 +94,10 @@ impl Connector {
     }
 
     async fn steps(&self, offer: Offer) -> Result<Opened, TransportError> {
-        let addresses = self.lookup.addresses(&self.host, self.port).await?;
-        let socket = race::connect(&addresses, self.within)
-            .await
-            .and_then(no_delay)
-            .map_err(|error| unsent(Fault::Connect).with_source(error))?;
-        let meter = Arc::new(Meter::new(self.limits));
-        let stream = Stream::Plain(Metered::new(socket, Arc::clone(&meter)));
+        let (stream, meter) = match &self.way {
+            Way::Direct(upstream) => self.dialer.dial(upstream).await?,
+            Way::Proxy(via) => via.open(&self.dialer).await?,
+        };
         let (stream, protocol) = match &self.tls {
             Some(tls) => {
                 let (stream, protocol) = tls.handshake(stream, offer).await?;
@@ -86,12 +108,6 @@ impl Connector {
         };
         Ok(Opened { stream, meter, protocol })
     }
-}
-
-/// A request is written in one go, and must not wait for the acknowledgement of the one before.
-fn no_delay(socket: TcpStream) -> std::io::Result<TcpStream> {
-    socket.set_nodelay(true)?;
-    Ok(socket)
 }
 
 fn unsent(fault: Fault) -> TransportError {

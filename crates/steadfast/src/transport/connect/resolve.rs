@@ -22,7 +22,8 @@ pub type ResolveFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAd
 /// An error counts as one that may pass: nothing was sent, so any request may be tried again. Dropping the future must
 /// be safe; it happens when `connect_timeout` passes.
 pub trait Resolve: Send + Sync + 'static {
-    /// The addresses of `host`, which is never an IP literal. `port` is the upstream's; an address may name another.
+    /// The addresses of `host`, which is never an IP literal: the upstream's, or its proxy's. `port` belongs to it; an
+    /// address may name another.
     fn resolve<'a>(&'a self, host: &'a str, port: u16) -> ResolveFuture<'a>;
 }
 

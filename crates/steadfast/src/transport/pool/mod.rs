@@ -30,9 +30,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Response;
+use http::{Response, StatusCode};
 
-use super::connect::{Connector, Proxy, Resolve, TlsConfigError, TlsOptions};
+use super::connect::{Connector, PoolConfigError, Proxy, Resolve, TlsOptions};
 use super::{Exchange, ExchangeFuture, HttpVersion, Outgoing, Progress, ResponseBody, TransportError};
 pub(crate) use body::PooledBody;
 use meter::{Limits, nanos};
@@ -50,7 +50,7 @@ pub struct PoolConfig {
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Resolving, TCP, and TLS together. 2 s.
+    /// Resolving, TCP, the proxy, and TLS together. 2 s.
     pub connect_timeout: Duration,
     /// Each wait for the next piece of the response. 10 s.
     pub read_timeout: Duration,
@@ -128,16 +128,16 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// An https upstream whose trusted certificates cannot be read.
-    pub fn new(config: PoolConfig, resolver: Arc<dyn Resolve>) -> Result<Self, TlsConfigError> {
+    /// TLS that cannot be set up as configured, or a proxy that cannot be used.
+    pub fn new(config: PoolConfig, resolver: Arc<dyn Resolve>) -> Result<Self, PoolConfigError> {
         let limits = Limits {
             read: nanos(config.read_timeout),
             write: nanos(config.write_timeout),
             idle: nanos(config.idle_timeout),
             age: nanos(config.max_connection_age),
         };
-        let target = Target::new(config.https, &config.host, config.port);
         let connector = Connector::new(&config, resolver, limits)?;
+        let target = Target::new(config.https, &config.host, config.port).forwarded(connector.forwarding());
         let stock = Arc::new(Stock::new(config.max_connections));
         let inner = Inner { stock, connector, target, pool_timeout: config.pool_timeout };
         Ok(Self { handle: Arc::new(Handle(inner)) })
@@ -156,7 +156,7 @@ impl Pool {
         outgoing: Outgoing,
         progress: &'a mut Progress,
     ) -> impl Future<Output = Result<Response<ResponseBody>, TransportError>> + Send + 'a {
-        attempt::run(&self.handle.0, outgoing, progress)
+        exchange(&self.handle.0, outgoing, progress)
     }
 
     /// Closes what is idle, and keeps no connection from now on. Exchanges under way go on, and so may a new one, each
@@ -171,9 +171,24 @@ impl Pool {
     }
 }
 
+/// A 407 from a proxy that was to pass the request on is not the upstream's answer.
+async fn exchange(
+    pool: &Inner,
+    outgoing: Outgoing,
+    progress: &mut Progress,
+) -> Result<Response<ResponseBody>, TransportError> {
+    let response = attempt::run(pool, outgoing, progress).await?;
+    if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+        && let Some(refusal) = pool.connector.refusal()
+    {
+        return Err(refusal);
+    }
+    Ok(response)
+}
+
 impl Exchange for Pool {
     fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a> {
-        Box::pin(attempt::run(&self.handle.0, outgoing, progress))
+        Box::pin(exchange(&self.handle.0, outgoing, progress))
     }
 }
 

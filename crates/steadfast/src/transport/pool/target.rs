@@ -1,14 +1,19 @@
-//! From a request with an absolute URI to what HTTP/1.1 puts on the wire (RFC 9112 section 3.2.1).
+//! From a request with an absolute URI to what HTTP/1.1 puts on the wire: the path (RFC 9112 section 3.2.1), or, for a
+//! proxy that passes it on, the upstream and the path (section 3.2.2).
 
-use http::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, HOST, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING};
+use http::uri::{PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
 
 use crate::transport::RequestBody;
+use crate::transport::connect::Forwarding;
 
 /// What is the same in every request to one upstream.
 #[derive(Debug)]
 pub(crate) struct Target {
     host: Option<HeaderValue>,
+    /// For a proxy that passes each request on.
+    forwarding: Option<Forwarding>,
 }
 
 impl Target {
@@ -19,7 +24,12 @@ impl Target {
         if port != default_port {
             value = format!("{value}:{port}");
         }
-        Self { host: HeaderValue::try_from(value).ok() }
+        Self { host: HeaderValue::try_from(value).ok(), forwarding: None }
+    }
+
+    /// The same for requests that a proxy passes on.
+    pub(crate) fn forwarded(self, forwarding: Option<&Forwarding>) -> Self {
+        Self { forwarding: forwarding.cloned(), ..self }
     }
 
     /// The path and query as the target, the host in its header, and the length as the body has it.
@@ -46,12 +56,29 @@ impl Target {
         if let Some(host) = self.host.as_ref().filter(|_| !has_host) {
             parts.headers.insert(HOST, host.clone());
         }
+        if let Some(forwarding) = &self.forwarding {
+            parts.uri = absolute(forwarding, parts.uri);
+            if let Some(authorization) = &forwarding.authorization {
+                parts.headers.insert(PROXY_AUTHORIZATION, authorization.clone());
+            }
+        }
         if body.is_empty() && has_content(&parts.method) {
             // RFC 9110 section 8.6: a method that gives content a meaning says that there is none.
             parts.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         Request::from_parts(parts, body)
     }
+}
+
+/// With the upstream before the path. A proxy goes by that, and ignores a `Host` of the caller's own.
+fn absolute(forwarding: &Forwarding, path: Uri) -> Uri {
+    let mut parts = path.into_parts();
+    parts.scheme = Some(Scheme::HTTP);
+    parts.authority = Some(forwarding.authority.clone());
+    // `*` has no absolute form.
+    parts.path_and_query = parts.path_and_query.filter(|path| path != "*").or(Some(PathAndQuery::from_static("/")));
+    // It has all three parts, so it is a URI.
+    Uri::from_parts(parts).unwrap_or_default()
 }
 
 fn has_content(method: &Method) -> bool {
