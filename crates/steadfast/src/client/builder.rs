@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderValue;
 use http::header::ACCEPT_ENCODING;
 use steadfast_http::Rules as StatusRules;
 use steadfast_http::headers::{CallHeaders, InvalidHeader, Layers};
@@ -21,6 +20,7 @@ use crate::config::keys::with_keys;
 use crate::config::{Settings, SettingsBuilder};
 use crate::error::BoxError;
 use crate::event::{Event, EventHook};
+use crate::transport::decode::Codings;
 use crate::transport::{Exchange, Pool, PoolConfig, Resolve, SystemResolver, Transport};
 use crate::upstream::{Rules, Setup, Upstream};
 
@@ -256,11 +256,19 @@ fn pool_config(settings: &Settings) -> PoolConfig {
     config
 }
 
+/// The codings that are asked for, and decoded when they come.
+pub(super) fn codings(settings: &Settings) -> Codings {
+    let (brotli, zstd) = (true, true);
+    let mut codings = Codings::NONE;
+    (codings.gzip, codings.brotli, codings.zstd) = (settings.gzip, brotli, zstd);
+    codings
+}
+
 /// What every call has; the weakest layer of its headers.
 fn plain_headers(settings: &Settings) -> Result<CallHeaders, InvalidHeader> {
     let mut configured = settings.headers.clone();
-    if settings.gzip {
-        configured.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("gzip"));
+    if let Some(accept) = codings(settings).accept() {
+        configured.entry(ACCEPT_ENCODING).or_insert(accept);
     }
     CallHeaders::of_upstream(&Layers {
         user_agent: Some(&settings.user_agent),

@@ -14,6 +14,7 @@ use steadfast_http::{Fault, Repeat, Sent, judge_fault, judge_response};
 use steadfast_policy::{Advice, Answer, Cause, Judgement, Time, Verdict};
 
 use super::Shared;
+use super::builder::codings;
 use crate::error::BoxError;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::Outcome;
@@ -179,7 +180,8 @@ impl Operation for HttpOperation<'_> {
         outgoing.time_left = handed_over.until(attempt.deadline);
         let response = self.shared.transport.exchange(outgoing, &mut self.progress).await?;
         let head_after = self.shared.upstream.clock.now().since(handed_over);
-        let whole = decode::collect_decoded(response, self.shared.settings.max_response_bytes).await?;
+        let settings = &self.shared.settings;
+        let whole = decode::collect_decoded(response, settings.max_response_bytes, codings(settings)).await?;
         let (head, body) = whole.into_parts();
         Ok(Answered { head, body, head_after })
     }
