@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use http::HeaderValue;
 use http::header::ACCEPT_ENCODING;
 use steadfast_http::Rules as StatusRules;
 use steadfast_http::headers::{CallHeaders, InvalidHeader, Layers};
@@ -22,6 +21,7 @@ use crate::config::keys::with_keys;
 use crate::config::{Settings, SettingsBuilder};
 use crate::error::BoxError;
 use crate::event::{Event, EventHook};
+use crate::transport::decode::Codings;
 use crate::transport::{Exchange, HttpVersion, Pool, PoolConfig, Proxy, Resolve, SystemResolver, Transport};
 use crate::upstream::{Rules, Setup, Upstream};
 
@@ -208,6 +208,7 @@ impl Parts {
             rules: call_rules(&settings),
             statuses: StatusRules { retry: settings.retry_statuses, breaker: settings.breaker_statuses },
             plain_headers: Arc::new(headers),
+            codings: codings(&settings),
             slow_after: slow_after(&settings),
             hooks: self.hooks.clone(),
             settings: Arc::new(settings),
@@ -300,11 +301,18 @@ fn pool_config(settings: &Settings) -> PoolConfig {
     config
 }
 
+/// The codings that are asked for, and decoded when they come.
+fn codings(settings: &Settings) -> Codings {
+    let mut codings = Codings::NONE;
+    (codings.gzip, codings.brotli, codings.zstd) = (settings.gzip, settings.brotli, settings.zstd);
+    codings
+}
+
 /// What every call has; the weakest layer of its headers.
 fn plain_headers(settings: &Settings) -> Result<CallHeaders, InvalidHeader> {
     let mut configured = settings.headers.clone();
-    if settings.gzip {
-        configured.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("gzip"));
+    if let Some(accept) = codings(settings).accept() {
+        configured.entry(ACCEPT_ENCODING).or_insert(accept);
     }
     CallHeaders::of_upstream(&Layers {
         user_agent: Some(&settings.user_agent),

@@ -167,7 +167,7 @@ impl<'a> HttpOperation<'a> {
     /// Hands the body over as it comes, unless another attempt may follow, which needs this one's response whole (7.1).
     async fn read(&self, response: Response<ResponseBody>, head_after: Duration) -> Result<Answered, TransportError> {
         if self.request.reading == Reading::AsItComes {
-            let (head, body) = decode::wrap(response).into_parts();
+            let (head, body) = decode::wrap(response, self.shared.codings).into_parts();
             let answered = Answered { head, body: Bytes::new(), open: Some(Box::new(body)), head_after };
             let stale = answered.head.extensions.get::<Stale408>().is_some();
             if !stale && self.assess(&answered).advice != Advice::Retry {
@@ -180,7 +180,8 @@ impl<'a> HttpOperation<'a> {
             };
             return Ok(Answered { head, body, open: None, head_after });
         }
-        let whole = decode::collect_decoded(response, self.shared.settings.max_response_bytes).await?;
+        let whole =
+            decode::collect_decoded(response, self.shared.settings.max_response_bytes, self.shared.codings).await?;
         let (head, body) = whole.into_parts();
         Ok(Answered { head, body, open: None, head_after })
     }

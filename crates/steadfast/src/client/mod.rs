@@ -27,6 +27,7 @@ use steadfast_policy::Time;
 use crate::config::Settings;
 use crate::snapshot::Snapshot;
 use crate::transport::Transport;
+use crate::transport::decode::Codings;
 use crate::upstream::{Rules as CallRules, Upstream};
 use builder::Parts;
 use exchange::Hooks;
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) statuses: StatusRules,
     /// Configured headers, `User-Agent` and `Accept-Encoding`: what every call has, put together once.
     pub(crate) plain_headers: Arc<CallHeaders>,
+    /// Which encodings of a body are decoded.
+    pub(crate) codings: Codings,
     /// A head that comes later than this is a slow answer to the retry budget.
     pub(crate) slow_after: Duration,
     pub(crate) hooks: Hooks,

@@ -299,6 +299,7 @@ impl RequestBuilder {
             Some(hook) => self.body.on_progress(hook),
             None => self.body,
         };
+        body.keep_unless_set(shared.settings.replay_buffer_bytes);
         Ok(Prepared { method: self.method, uri, headers, body, repeat, trace, reading })
     }
 }

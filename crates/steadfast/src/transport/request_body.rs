@@ -85,14 +85,22 @@ impl RequestBody {
         Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Read { reader }), length)))))
     }
 
-    /// Keeps at most so many bytes of a body in pieces for a further attempt; 0: it is sent once. 64 KiB, unless set.
+    /// Keeps at most so many bytes of a body in pieces for a further attempt; 0: it is sent once. Unless set, what the
+    /// upstream's `replay_buffer_bytes` says.
     /// Of no effect once it is being sent.
     #[must_use]
     pub fn keep(self, bytes: u64) -> Self {
         if let Inner::Pieces(reader) = &self.0 {
-            reader.source().keep = bytes;
+            reader.source().keep = Some(bytes);
         }
         self
+    }
+
+    /// The same for a body that does not say it itself.
+    pub(crate) fn keep_unless_set(&self, bytes: u64) {
+        if let Inner::Pieces(reader) = &self.0 {
+            reader.source().keep.get_or_insert(bytes);
+        }
     }
 
     /// Tells `hook` of each piece, at most 16 KiB, that is handed to the connection.
@@ -108,7 +116,7 @@ impl RequestBody {
                 let length = bytes.len() as u64;
                 let mut source = Source::new(Box::pin(Cut { bytes }), Some(length));
                 source.hook = Some(hook);
-                source.keep = u64::MAX;
+                source.keep = Some(u64::MAX);
                 Self(Inner::Pieces(Box::new(Reader::new(source))))
             }
         }
@@ -214,7 +222,8 @@ struct Source {
     /// What has been read, for the next attempt.
     kept: Vec<Bytes>,
     kept_bytes: u64,
-    keep: u64,
+    /// `None`: what the upstream says.
+    keep: Option<u64>,
     state: State,
     /// Which reader may read; those of earlier attempts may not.
     latest: u64,
@@ -239,7 +248,7 @@ impl Source {
             length,
             kept: Vec::new(),
             kept_bytes: 0,
-            keep: KEPT_BYTES,
+            keep: None,
             state: State::Kept,
             latest: 0,
             hook: None,
@@ -265,7 +274,7 @@ impl Source {
         match ready!(self.pieces.as_mut().poll_next(cx)) {
             Some(Ok(piece)) => {
                 if self.state == State::Kept {
-                    if self.kept_bytes.saturating_add(piece.len() as u64) > self.keep {
+                    if self.kept_bytes.saturating_add(piece.len() as u64) > self.keep.unwrap_or(KEPT_BYTES) {
                         self.lose();
                     } else {
                         self.kept_bytes += piece.len() as u64;
