@@ -27,7 +27,8 @@ pub use resolve::{Resolve, ResolveFuture, SystemResolver};
 use stream::Metered;
 pub(crate) use stream::Stream;
 use tls::Tls;
-pub use tls::{TlsConfigError, TlsOptions};
+pub(crate) use tls::TlsState;
+pub use tls::{TlsConfigError, TlsFailure, TlsFailureKind, TlsOptions};
 
 /// A stream that is ready for the first request, and its meter.
 pub(crate) struct Opened {
@@ -58,6 +59,11 @@ impl Connector {
             within: config.connect_timeout,
             limits,
         })
+    }
+
+    /// Reads the certificates again; `true` if they differ. Connections opened from now on use them.
+    pub(crate) fn reload_tls(&self) -> Result<bool, TlsConfigError> {
+        self.tls.as_ref().map_or(Ok(false), Tls::reload)
     }
 
     /// Goes through the steps.
