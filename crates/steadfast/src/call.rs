@@ -52,8 +52,8 @@ pub(crate) struct Finished<Out> {
     pub(crate) kind: ErrorKind,
     /// Everything that happened.
     pub(crate) report: Report,
-    /// What the response holds on to while its body is being read, and when that must be over.
-    pub(crate) held: Option<(Held, Time)>,
+    /// What the response holds on to while its body is being read.
+    pub(crate) held: Option<Held>,
 }
 
 /// A call under way.
@@ -114,7 +114,7 @@ pub(crate) async fn run<O: Operation>(
         });
         call.record_attempt(attempt, &judged);
         results.keep(out, judged.result);
-        results.held = held.map(|held| (held, call.deadline.at()));
+        results.held = held.map(|held| held.until(call.deadline.at()));
         if let Some(end) = End::early(&judged) {
             return call.finish(results, end);
         }
@@ -285,7 +285,7 @@ impl End {
 struct Results<Out> {
     response: Option<Out>,
     failure: Option<Out>,
-    held: Option<(Held, Time)>,
+    held: Option<Held>,
 }
 
 impl<Out> Results<Out> {

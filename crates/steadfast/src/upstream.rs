@@ -306,6 +306,8 @@ pub(crate) struct Held {
     permit: Option<Permit>,
     /// What the head said, and what counts if the body comes whole.
     at_end: Option<Verdict>,
+    /// When the call must be over.
+    deadline: Time,
 }
 
 impl Held {
@@ -317,7 +319,18 @@ impl Held {
         at_end: Option<Verdict>,
     ) -> Self {
         upstream.running.fetch_add(1, Ordering::SeqCst);
-        Self { upstream: Arc::clone(upstream), slot, permit, at_end }
+        Self { upstream: Arc::clone(upstream), slot, permit, at_end, deadline: Time::MAX }
+    }
+
+    /// The same, and when the call must be over.
+    pub(crate) fn until(mut self, deadline: Time) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// When the call must be over.
+    pub(crate) fn deadline(&self) -> Time {
+        self.deadline
     }
 
     /// The body has come whole.

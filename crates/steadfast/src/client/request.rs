@@ -10,7 +10,6 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Serialize;
 use steadfast_http::headers::Layers;
 use steadfast_http::{CallContext, Payload, Repeat};
-use steadfast_policy::Time;
 
 use super::Shared;
 use super::exchange::{Answered, HttpOperation, Prepared, Reading};
@@ -315,7 +314,7 @@ struct Ready {
 fn answer(
     shared: &Shared,
     finished: Finished<Result<Answered, TransportError>>,
-) -> Result<(Answered, Report, Option<(Held, Time)>), Error> {
+) -> Result<(Answered, Report, Option<Held>), Error> {
     let Finished { response, failure, kind, report, held } = finished;
     if let Some(Ok(answered)) = response {
         return Ok((answered, report, held));

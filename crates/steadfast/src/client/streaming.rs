@@ -33,14 +33,9 @@ pub struct StreamingResponse {
 }
 
 impl StreamingResponse {
-    pub(crate) fn new(
-        upstream: &Arc<Upstream>,
-        answered: Answered,
-        report: Report,
-        held: Option<(Held, Time)>,
-    ) -> Self {
+    pub(crate) fn new(upstream: &Arc<Upstream>, answered: Answered, report: Report, held: Option<Held>) -> Self {
         let body = answered.open.unwrap_or_else(|| Box::new(ResponseBody::full(answered.body)));
-        let (held, deadline) = held.map_or((None, Time::MAX), |(held, deadline)| (Some(held), deadline));
+        let deadline = held.as_ref().map_or(Time::MAX, Held::deadline);
         let state = if body.is_end_stream() { State::Over } else { State::Coming(body) };
         let mut body = StreamingBody {
             state,

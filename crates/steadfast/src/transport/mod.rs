@@ -14,9 +14,8 @@ mod request_body;
 mod version;
 
 pub use body::ResponseBody;
-pub use connect::{
-    InvalidProxy, PoolConfigError, Proxy, ProxyUrl, Resolve, ResolveFuture, SystemResolver, TlsConfigError, TlsOptions,
-};
+pub use connect::{InvalidProxy, PoolConfigError, Proxy, ProxyUrl, Resolve, ResolveFuture, SystemResolver};
+pub use connect::{TlsConfigError, TlsFailure, TlsFailureKind, TlsOptions};
 pub use error::TransportError;
 pub use pool::{Pool, PoolConfig, PoolSnapshot};
 pub use progress::Progress;

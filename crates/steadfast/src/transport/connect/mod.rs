@@ -30,7 +30,8 @@ pub use proxy::{InvalidProxy, Proxy, ProxyUrl};
 pub use resolve::{Resolve, ResolveFuture, SystemResolver};
 pub(crate) use stream::Stream;
 use tls::Tls;
-pub use tls::{TlsConfigError, TlsOptions};
+pub(crate) use tls::TlsState;
+pub use tls::{TlsConfigError, TlsFailure, TlsFailureKind, TlsOptions};
 
 /// A stream that is ready for the first request, and its meter.
 pub(crate) struct Opened {
@@ -83,6 +84,11 @@ impl Connector {
             Way::Proxy(via) => via.forwarding().map(|_| via.refused_request()),
             Way::Direct(_) => None,
         }
+    }
+
+    /// Reads the certificates again; `true` if they differ. Connections opened from now on use them.
+    pub(crate) fn reload_tls(&self) -> Result<bool, TlsConfigError> {
+        self.tls.as_ref().map_or(Ok(false), Tls::reload)
     }
 
     /// Goes through the steps.

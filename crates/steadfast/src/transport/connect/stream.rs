@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_rustls::client::TlsStream;
 
+use super::tls::{TlsIo, TlsState};
 use crate::transport::pool::gate::Claim;
 use crate::transport::pool::meter::Meter;
 
@@ -115,7 +115,17 @@ impl AsyncWrite for Metered {
 pub(crate) enum Stream {
     Plain(Metered),
     /// TLS on top of another stream, which is itself TLS where the proxy is reached over TLS.
-    Tls(Box<TlsStream<Self>>),
+    Tls(Box<TlsIo>),
+}
+
+impl Stream {
+    /// What is remembered of its TLS; `None` for a plain one.
+    pub(crate) fn tls_state(&self) -> Option<TlsState> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Tls(io) => Some(io.state().clone()),
+        }
+    }
 }
 
 /// Calls one method of whichever stream it is.

@@ -105,12 +105,13 @@ async fn open(pool: &Inner, room: Room) -> Result<Connection, TransportError> {
         |error: Box<dyn StdError + Send + Sync>| TransportError::new(Fault::LocalProtocol, Sent::No).with_source(error);
     let runtime = Handle::try_current().map_err(|error| local(error.into()))?;
     let opened = pool.connector.open(Offer::Http1).await?;
+    let tls = opened.stream.tls_state();
     let (sender, wire) = http1::Builder::new()
         .handshake(TokioIo::new(opened.stream))
         .await
         .map_err(|error: hyper::Error| local(error.into()))?;
     let driver = Driver::new(wire, Arc::clone(&opened.meter), room);
-    Ok(Connection::new(sender, opened.meter, runtime.spawn(driver)))
+    Ok(Connection::new(sender, opened.meter, runtime.spawn(driver), tls))
 }
 
 /// The same request once more, where its body can be sent once more.

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::faults::before_head;
 use super::meter::{Meter, Phase};
 use super::stock::Stock;
+use crate::transport::connect::TlsState;
 use crate::transport::{RequestBody, TransportError};
 
 /// An open connection. Dropped while idle it closes in good order; dropped in use it is cut off at once.
@@ -21,11 +22,23 @@ pub(crate) struct Connection {
     sender: SendRequest<RequestBody>,
     meter: Arc<Meter>,
     task: JoinHandle<()>,
+    /// `None`: plain TCP.
+    tls: Option<TlsState>,
 }
 
 impl Connection {
-    pub(crate) fn new(sender: SendRequest<RequestBody>, meter: Arc<Meter>, task: JoinHandle<()>) -> Self {
-        Self { sender, meter, task }
+    pub(crate) fn new(
+        sender: SendRequest<RequestBody>,
+        meter: Arc<Meter>,
+        task: JoinHandle<()>,
+        tls: Option<TlsState>,
+    ) -> Self {
+        Self { sender, meter, task, tls }
+    }
+
+    /// Whether it was opened with other certificates than count now.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.tls.as_ref().is_some_and(TlsState::is_outdated)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -115,7 +128,10 @@ impl Lease {
             return Err(Unanswered { error: TransportError::new(limit, sent), given_back, was_dead: false });
         }
         let source = refused.into_error();
-        let error = TransportError::new(before_head(&source), sent).with_source(source);
+        let error = match connection.tls.as_ref().and_then(TlsState::failure) {
+            Some(failure) => TransportError::new(failure.fault(), sent).with_source(failure),
+            None => TransportError::new(before_head(&source), sent).with_source(source),
+        };
         Err(Unanswered { error, given_back, was_dead: sent == Sent::No })
     }
 

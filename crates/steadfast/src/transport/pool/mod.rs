@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 
-use super::connect::{Connector, PoolConfigError, Proxy, Resolve, TlsOptions};
+use super::connect::{Connector, PoolConfigError, Proxy, Resolve, TlsConfigError, TlsOptions};
 use super::{Exchange, ExchangeFuture, HttpVersion, Outgoing, Progress, ResponseBody, TransportError};
 pub(crate) use body::PooledBody;
 use meter::{Limits, nanos};
@@ -64,7 +64,7 @@ pub struct PoolConfig {
     pub max_connection_age: Duration,
     /// Connections open at once, the idle ones included; at least 1. 100.
     pub max_connections: usize,
-    /// Which certificates are trusted; of no effect without `https`.
+    /// Which certificates are trusted, and our own; of no effect without `https`.
     pub tls: TlsOptions,
     /// Which proxy stands before the upstream. The environment's.
     pub proxy: Proxy,
@@ -128,7 +128,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// TLS that cannot be set up as configured, or a proxy that cannot be used.
+    /// TLS whose certificates, trusted or our own, cannot be read or used, or a proxy that cannot be used.
     pub fn new(config: PoolConfig, resolver: Arc<dyn Resolve>) -> Result<Self, PoolConfigError> {
         let limits = Limits {
             read: nanos(config.read_timeout),
@@ -163,6 +163,24 @@ impl Pool {
     /// with a connection that is closed after it.
     pub fn close(&self) {
         self.handle.0.stock.close();
+    }
+
+    /// Reads the certificates again (`tls_roots`, `tls_identity`, the platform's): `true` if what they hold differs.
+    ///
+    /// New connections then use the new ones, idle ones are closed, and one in use is closed when its response is over.
+    /// Content is compared, not a file's time. `false` without https. It reads files, and waits for them: a few
+    /// milliseconds on a local disk.
+    ///
+    /// # Errors
+    ///
+    /// What [`Pool::new`] says of the files, or of their content. The old certificates stay in use.
+    pub fn reload_tls(&self) -> Result<bool, TlsConfigError> {
+        let inner = &self.handle.0;
+        let changed = inner.connector.reload_tls()?;
+        if changed {
+            inner.stock.retire_outdated();
+        }
+        Ok(changed)
     }
 
     /// How many connections there are.

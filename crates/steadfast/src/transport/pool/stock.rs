@@ -114,7 +114,8 @@ impl Stock {
         loop {
             let mut shelf = self.lock();
             // One that waits for room gets it when this connection has closed.
-            let makes_way = shelf.closed || shelf.waiters.front().is_some_and(|waiter| waiter.fresh);
+            let makes_way =
+                shelf.closed || connection.is_outdated() || shelf.waiters.front().is_some_and(|waiter| waiter.fresh);
             if makes_way {
                 break;
             }
@@ -139,6 +140,14 @@ impl Stock {
         let idle = mem::take(&mut shelf.idle);
         drop(shelf);
         drop(idle);
+    }
+
+    /// Closes what is idle and was opened with other certificates than count now.
+    pub(crate) fn retire_outdated(&self) {
+        let mut shelf = self.lock();
+        let outdated: Vec<_> = shelf.idle.extract_if(.., |connection| connection.is_outdated()).collect();
+        drop(shelf);
+        drop(outdated);
     }
 
     pub(crate) fn snapshot(&self) -> PoolSnapshot {
