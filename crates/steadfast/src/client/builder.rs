@@ -1,7 +1,7 @@
 //! Makes the client of one upstream, from code or from validated settings.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -176,7 +176,12 @@ impl ClientBuilder {
         let upstream = Arc::new(Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events));
         let live = self.parts.make(&upstream, settings, None)?;
         upstream.allow_calls_of(live.rules.total_timeout);
-        Ok(ServiceClient(Arc::new(Handle { upstream, live: ArcSwap::from_pointee(live), parts: self.parts })))
+        Ok(ServiceClient(Arc::new(Handle {
+            upstream,
+            live: ArcSwap::from_pointee(live),
+            parts: self.parts,
+            reloading: Mutex::new(()),
+        })))
     }
 }
 

@@ -3,32 +3,63 @@
 use std::collections::BTreeMap;
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use steadfast_http::headers::InvalidHeader;
-
-use super::{ClientBuilder, ServiceClient};
+use super::reload::{Prepared, Reloaded};
+use super::{BuildError, ClientBuilder, ServiceClient};
 use crate::config::Config;
 use crate::snapshot::Snapshot;
-use crate::transport::{PoolConfigError, TlsConfigError};
 
 /// The clients of all configured upstreams. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub struct Clients {
-    clients: BTreeMap<String, ServiceClient>,
+#[derive(Clone)]
+pub struct Clients(Arc<Inner>);
+
+struct Inner {
+    clients: RwLock<Arc<ByName>>,
+    customize: Box<Customize>,
+    /// One reload at a time; whether the clients were closed.
+    reloading: Mutex<bool>,
 }
+
+type ByName = BTreeMap<String, ServiceClient>;
+type Customize = dyn Fn(&str, ClientBuilder) -> ClientBuilder + Send + Sync;
 
 impl Clients {
     /// One client per upstream of the configuration. Nothing is connected before the first call.
     ///
     /// # Errors
-    /// [`BuildError`] when the roots of trust of an upstream cannot be loaded.
+    /// [`BuildError`] when certificates cannot be loaded, or a proxy cannot be used.
     pub fn new(config: &Config) -> Result<Self, BuildError> {
-        let mut clients = BTreeMap::new();
+        Self::with(config, |_, builder| builder)
+    }
+
+    /// The same with each client's builder handed to `customize`, with its name: for event hooks, a resolver, a transport of
+    /// one's own. A reload asks it again for upstreams that are new.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with(
+        config: &Config,
+        customize: impl Fn(&str, ClientBuilder) -> ClientBuilder + Send + Sync + 'static,
+    ) -> Result<Self, BuildError> {
+        let mut clients = ByName::new();
         for (name, upstream) in config.upstreams() {
-            let client = ClientBuilder::from_settings(upstream.settings().clone()).build()?;
-            clients.insert(name.to_owned(), client);
+            let builder = ClientBuilder::from_settings(upstream.settings().clone());
+            clients.insert(name.to_owned(), customize(name, builder).build()?);
         }
-        Ok(Self { clients })
+        Ok(Self::of(clients, customize))
+    }
+
+    fn of(clients: ByName, customize: impl Fn(&str, ClientBuilder) -> ClientBuilder + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Inner {
+            clients: RwLock::new(Arc::new(clients)),
+            customize: Box::new(customize),
+            reloading: Mutex::new(false),
+        }))
+    }
+
+    fn by_name(&self) -> Arc<ByName> {
+        Arc::clone(&self.0.clients.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The client of this upstream: the same one each time.
@@ -36,20 +67,69 @@ impl Clients {
     /// # Errors
     /// [`UnknownUpstream`], which lists the names that are known.
     pub fn client(&self, name: &str) -> Result<ServiceClient, UnknownUpstream> {
-        self.clients
+        let clients = self.by_name();
+        clients
             .get(name)
             .cloned()
-            .ok_or_else(|| UnknownUpstream { name: name.to_owned(), known: self.clients.keys().cloned().collect() })
+            .ok_or_else(|| UnknownUpstream { name: name.to_owned(), known: clients.keys().cloned().collect() })
     }
 
-    /// Every client, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &ServiceClient)> {
-        self.clients.iter().map(|(name, client)| (name.as_str(), client))
+    /// Every client, in the order of their names.
+    pub fn all(&self) -> Vec<ServiceClient> {
+        self.by_name().values().cloned().collect()
     }
 
     /// The state of every upstream.
     pub fn snapshot(&self) -> Vec<Snapshot> {
-        self.clients.values().map(ServiceClient::snapshot).collect()
+        self.by_name().values().map(ServiceClient::snapshot).collect()
+    }
+
+    /// Puts another configuration in force, for the calls that begin from here on (9.5). Calls under way end as they began.
+    ///
+    /// Breaker, budget, slots and rate limit of an upstream keep their state; a changed `breaker_*` key resets that breaker,
+    /// and no other. Connections are kept unless a key that they depend on differs, or a certificate file holds something
+    /// else. An upstream that is new gets a client. One that is gone is no longer found by its name: whoever holds its
+    /// client may go on with it.
+    ///
+    /// A configuration that cannot be put in force changes nothing. It reads certificate files, and waits for them: a few
+    /// milliseconds on a local disk.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`BuildError::Closed`] after [`close`](Self::close).
+    pub fn reload(&self, config: &Config) -> Result<Reloaded, BuildError> {
+        let closed = self.0.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        if *closed {
+            return Err(BuildError::Closed);
+        }
+        let before = self.by_name();
+        let mut clients = ByName::new();
+        let mut prepared: Vec<(&str, Prepared<'_>)> = Vec::new();
+        let mut reloaded = Reloaded::default();
+        for (name, upstream) in config.upstreams() {
+            let settings = upstream.settings().clone();
+            let client = match before.get(name) {
+                Some(client) => {
+                    prepared.push((name, client.prepare(settings)?));
+                    client.clone()
+                }
+                None => {
+                    reloaded.added.push(name.to_owned());
+                    (self.0.customize)(name, ClientBuilder::from_settings(settings)).build()?
+                }
+            };
+            clients.insert(name.to_owned(), client);
+        }
+        // Nothing below can fail.
+        for (name, prepared) in prepared {
+            if prepared.commit() {
+                reloaded.changed.push(name.to_owned());
+            }
+        }
+        reloaded.removed = before.keys().filter(|name| !clients.contains_key(*name)).cloned().collect();
+        *self.0.clients.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(clients);
+        drop(closed);
+        reloaded.log();
+        Ok(reloaded)
     }
 
     /// Closes every client: new calls are refused and idle connections closed at all of them first, then each is waited
@@ -57,10 +137,25 @@ impl Clients {
     ///
     /// Cancel safe: every client stays closed to new calls.
     pub async fn close(&self) {
-        let closing: Vec<_> = self.clients.values().map(|client| (client, client.refuse_new_calls())).collect();
+        *self.0.reloading.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        let clients = self.by_name();
+        let closing: Vec<_> = clients.values().map(|client| (client, client.refuse_new_calls())).collect();
         for (client, limit) in closing {
             client.0.upstream.ended(limit).await;
         }
+    }
+}
+
+impl Default for Clients {
+    /// No upstreams; a reload brings some.
+    fn default() -> Self {
+        Self::of(ByName::new(), |_, builder| builder)
+    }
+}
+
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Clients").field(&self.by_name().keys().collect::<Vec<_>>()).finish()
     }
 }
 
@@ -89,64 +184,3 @@ impl fmt::Display for UnknownUpstream {
 }
 
 impl StdError for UnknownUpstream {}
-
-/// A client that cannot be made.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// Settings outside their bounds: all of them at once.
-    Settings(crate::config::Problems),
-    /// The roots of trust cannot be loaded.
-    Tls {
-        /// The upstream's name.
-        upstream: String,
-        /// What is wrong with them.
-        source: TlsConfigError,
-    },
-    /// The proxy cannot be used.
-    Proxy {
-        /// The upstream's name.
-        upstream: String,
-        /// What is wrong with it.
-        source: PoolConfigError,
-    },
-    /// The configured headers are more than a request can carry.
-    Headers {
-        /// The upstream's name.
-        upstream: String,
-        /// What is wrong with them.
-        source: InvalidHeader,
-    },
-}
-
-impl BuildError {
-    pub(super) fn of_pool(upstream: &str, error: PoolConfigError) -> Self {
-        let upstream = upstream.to_owned();
-        match error {
-            PoolConfigError::Tls(source) => Self::Tls { upstream, source },
-            source => Self::Proxy { upstream, source },
-        }
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Settings(problems) => problems.fmt(f),
-            Self::Tls { upstream, source } => write!(f, "upstream '{upstream}': {source}"),
-            Self::Proxy { upstream, source } => write!(f, "upstream '{upstream}': {source}"),
-            Self::Headers { upstream, source } => write!(f, "upstream '{upstream}': headers: {source}"),
-        }
-    }
-}
-
-impl StdError for BuildError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self {
-            Self::Settings(_) => None,
-            Self::Tls { source, .. } => Some(source),
-            Self::Proxy { source, .. } => Some(source),
-            Self::Headers { source, .. } => Some(source),
-        }
-    }
-}

@@ -1,21 +1,25 @@
 //! The client of one upstream, and the clients of all that are configured.
 
+mod build_error;
 mod builder;
 mod clients;
 mod exchange;
+mod reload;
 mod request;
 mod response;
 mod streaming;
 
+pub use build_error::BuildError;
 pub use builder::ClientBuilder;
-pub use clients::{BuildError, Clients, UnknownUpstream};
+pub use clients::{Clients, UnknownUpstream};
 pub use exchange::{Assessment, AttemptParts, HookFuture};
+pub use reload::Reloaded;
 pub use request::RequestBuilder;
 pub use response::{BodyError, Response, StatusError};
 pub use streaming::{StreamingBody, StreamingResponse};
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -62,6 +66,7 @@ struct Handle {
     upstream: Arc<Upstream>,
     live: ArcSwap<Shared>,
     parts: Parts,
+    reloading: Mutex<()>,
 }
 
 /// Everything that is in force for a call. A reload makes another one; calls under way keep theirs.

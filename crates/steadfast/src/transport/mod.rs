@@ -14,6 +14,7 @@ mod request_body;
 mod version;
 
 pub use body::ResponseBody;
+pub(crate) use connect::RenewedTls;
 pub use connect::{InvalidProxy, PoolConfigError, Proxy, ProxyUrl, Resolve, ResolveFuture, SystemResolver};
 pub use connect::{TlsConfigError, TlsFailure, TlsFailureKind, TlsOptions};
 pub use error::TransportError;

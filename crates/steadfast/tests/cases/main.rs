@@ -12,6 +12,7 @@ mod harness;
 mod headers;
 mod hostile;
 mod rate_limit;
+mod reload;
 mod reports;
 mod results;
 mod retries;

@@ -17,3 +17,8 @@ mod server;
 mod stress;
 mod timeouts;
 mod tls;
+mod tls_config;
+mod tls_failure;
+mod tls_identity;
+mod tls_reload;
+mod tls_server;

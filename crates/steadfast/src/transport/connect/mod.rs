@@ -29,8 +29,8 @@ use proxy::Via;
 pub use proxy::{InvalidProxy, Proxy, ProxyUrl};
 pub use resolve::{Resolve, ResolveFuture, SystemResolver};
 pub(crate) use stream::Stream;
-use tls::Tls;
 pub(crate) use tls::TlsState;
+use tls::{Renewed, Tls};
 pub use tls::{TlsConfigError, TlsFailure, TlsFailureKind, TlsOptions};
 
 /// A stream that is ready for the first request, and its meter.
@@ -38,6 +38,19 @@ pub(crate) struct Opened {
     pub(crate) stream: Stream,
     pub(crate) meter: Arc<Meter>,
     pub(crate) protocol: Protocol,
+}
+
+/// Certificates as the files hold them now, where they differ from those in use.
+pub(crate) struct RenewedTls {
+    upstream: Option<Renewed>,
+    proxy: Option<Renewed>,
+}
+
+impl RenewedTls {
+    /// Whether anything differs.
+    pub(crate) fn is_some(&self) -> bool {
+        self.upstream.is_some() || self.proxy.is_some()
+    }
 }
 
 /// How one upstream is reached.
@@ -86,9 +99,27 @@ impl Connector {
         }
     }
 
-    /// Reads the certificates again; `true` if they differ. Connections opened from now on use them.
-    pub(crate) fn reload_tls(&self) -> Result<bool, TlsConfigError> {
-        self.tls.as_ref().map_or(Ok(false), Tls::reload)
+    /// Reads the certificates again, those for the way to an https proxy too. Changes nothing.
+    pub(crate) fn renew_tls(&self) -> Result<RenewedTls, TlsConfigError> {
+        let renew = |tls: Option<&Tls>| tls.map_or(Ok(None), Tls::renew);
+        Ok(RenewedTls { upstream: renew(self.tls.as_ref())?, proxy: renew(self.proxy_tls())? })
+    }
+
+    /// Uses what was read from here on.
+    pub(crate) fn adopt_tls(&self, renewed: RenewedTls) {
+        let pairs = [(self.tls.as_ref(), renewed.upstream), (self.proxy_tls(), renewed.proxy)];
+        for (tls, renewed) in pairs {
+            if let (Some(tls), Some(renewed)) = (tls, renewed) {
+                tls.adopt(renewed);
+            }
+        }
+    }
+
+    fn proxy_tls(&self) -> Option<&Tls> {
+        match &self.way {
+            Way::Proxy(via) => via.tls(),
+            Way::Direct(_) => None,
+        }
     }
 
     /// Goes through the steps.

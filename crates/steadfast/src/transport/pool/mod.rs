@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 
-use super::connect::{Connector, PoolConfigError, Proxy, Resolve, TlsConfigError, TlsOptions};
+use super::connect::{Connector, PoolConfigError, Proxy, RenewedTls, Resolve, TlsConfigError, TlsOptions};
 use super::{Exchange, ExchangeFuture, HttpVersion, Outgoing, Progress, ResponseBody, TransportError};
 pub(crate) use body::PooledBody;
 use meter::{Limits, nanos};
@@ -175,12 +175,28 @@ impl Pool {
     ///
     /// What [`Pool::new`] says of the files, or of their content. The old certificates stay in use.
     pub fn reload_tls(&self) -> Result<bool, TlsConfigError> {
-        let inner = &self.handle.0;
-        let changed = inner.connector.reload_tls()?;
-        if changed {
-            inner.stock.retire_outdated();
-        }
+        let renewed = self.renew_tls()?;
+        let changed = renewed.is_some();
+        self.adopt_tls(renewed);
         Ok(changed)
+    }
+
+    /// The first half of [`reload_tls`](Self::reload_tls): what can fail. Changes nothing.
+    pub(crate) fn renew_tls(&self) -> Result<RenewedTls, TlsConfigError> {
+        self.handle.0.connector.renew_tls()
+    }
+
+    /// The second half.
+    pub(crate) fn adopt_tls(&self, renewed: RenewedTls) {
+        if renewed.is_some() {
+            self.handle.0.connector.adopt_tls(renewed);
+            self.handle.0.stock.retire_outdated();
+        }
+    }
+
+    /// Whether it is a clone of `other`.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.handle, &other.handle)
     }
 
     /// How many connections there are.

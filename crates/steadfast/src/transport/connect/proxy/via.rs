@@ -86,6 +86,11 @@ impl Via {
         Ok(Self { place: Place::new(url.host(), url.port(), resolver), url, tls, hop })
     }
 
+    /// What secures the way to the proxy, if anything does.
+    pub(crate) fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
+    }
+
     /// `None`: there is a tunnel, and the proxy sees no request.
     pub(crate) fn forwarding(&self) -> Option<&Forwarding> {
         match &self.hop {

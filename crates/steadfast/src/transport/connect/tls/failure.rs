@@ -6,7 +6,7 @@
 //! | it leads to no trusted root; its signature does not verify | `UnknownIssuer`, `BadSignature` | yes |
 //! | it is for another name, or another purpose; it is revoked, unreadable, missing | `WrongName`, `WrongPurpose`, `Revoked`, `Unusable` | yes |
 //! | the upstream asked for our certificate, got none, and refused us | `IdentityRequired` | yes |
-//! | it got one and refused us, or it says that it wants none like it | `IdentityRefused` | yes |
+//! | it asked for our certificate, got one, and refused us | `IdentityRefused` | yes |
 //! | no TLS version, cipher suite, or signature scheme in common | `Incompatible` | no |
 //! | none of the offered protocols (ALPN) | `NoCommonProtocol` | no |
 //! | it knows no such name (SNI) | `UnknownName` | no |
@@ -17,9 +17,11 @@
 //! never retried, whichever side's certificate it is. The rest is [`Fault::Tls`]: nothing was sent, so that another
 //! attempt harms nobody, and behind a balancer, or while a service is replaced, the next one may meet another peer.
 //!
-//! One alert has two meanings. `handshake_failure` says that there is nothing in common, or (OpenSSL and others, up to
-//! TLS 1.2) that our certificate is missing or refused. The second is possible only once the upstream has asked for it,
-//! and then the first is not possible any more, as what both speak was agreed before.
+//! Some alerts have two meanings. `handshake_failure` says that there is nothing in common, or (OpenSSL and others, up
+//! to TLS 1.2) that our certificate is missing or refused. The second is possible only once the upstream has asked for
+//! it, and then the first is not possible any more, as what both speak was agreed before. `access_denied` is what a
+//! rustls server says that has no certificate for the name; and so on: an alert is about our certificate if the
+//! upstream has asked for it, else it is not.
 //!
 //! Limits: a connection that ends or is reset in the handshake has no alert, and is no `TlsFailure`. In TLS 1.3 an
 //! upstream refuses our certificate after the handshake (RFC 8446 section 4.4.2.4): the failure then comes with the
@@ -177,25 +179,26 @@ fn of_certificate(error: &CertificateError) -> TlsFailureKind {
 }
 
 fn of_alert(alert: AlertDescription, setting: Setting) -> TlsFailureKind {
+    // Where nobody asked for ours none was given, and what the alert says is about something else.
     let about_ours = match alert {
-        AlertDescription::CertificateRequired
-        | AlertDescription::NoCertificate
+        AlertDescription::CertificateRequired => true,
+        _ if !setting.asked => false,
+        AlertDescription::NoCertificate
         | AlertDescription::BadCertificate
         | AlertDescription::UnsupportedCertificate
         | AlertDescription::CertificateRevoked
         | AlertDescription::CertificateExpired
         | AlertDescription::CertificateUnknown
         | AlertDescription::UnknownCA
-        | AlertDescription::AccessDenied => true,
+        | AlertDescription::AccessDenied
+        | AlertDescription::HandshakeFailure => true,
         // What the proof of our key fails with, once one was given.
-        AlertDescription::DecryptError => setting.asked && setting.identity,
-        AlertDescription::HandshakeFailure => setting.asked,
+        AlertDescription::DecryptError => setting.identity,
         _ => false,
     };
     match alert {
-        _ if about_ours && setting.asked && !setting.identity => TlsFailureKind::IdentityRequired,
-        AlertDescription::CertificateRequired if !setting.identity => TlsFailureKind::IdentityRequired,
-        _ if about_ours => TlsFailureKind::IdentityRefused,
+        _ if about_ours && setting.identity => TlsFailureKind::IdentityRefused,
+        _ if about_ours => TlsFailureKind::IdentityRequired,
         AlertDescription::ProtocolVersion
         | AlertDescription::HandshakeFailure
         | AlertDescription::InsufficientSecurity => TlsFailureKind::Incompatible,

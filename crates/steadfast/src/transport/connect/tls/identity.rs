@@ -34,8 +34,12 @@ impl Presenter {
     pub(super) fn new(files: &Files, provider: &CryptoProvider) -> Result<Self, TlsConfigError> {
         let Some(identity) = &files.identity else { return Ok(Self(None)) };
         let part = if files.key.is_some() { Part::Chain } else { Part::Identity };
-        let chain = chain(identity, part)?;
         let (key_file, key_part) = files.key.as_ref().map_or((identity, part), |file| (file, Part::Key));
+        // First, as the older form of it is no PEM that the reader knows.
+        if is_encrypted(&key_file.bytes) {
+            return Err(TlsConfigError::new(What::EncryptedKey(key_file.path.clone())));
+        }
+        let chain = chain(identity, part)?;
         let key = provider
             .key_provider
             .load_private_key(key(key_file, key_part)?)
@@ -100,9 +104,6 @@ fn chain(file: &File, part: Part) -> Result<Vec<CertificateDer<'static>>, TlsCon
 }
 
 fn key(file: &File, part: Part) -> Result<PrivateKeyDer<'static>, TlsConfigError> {
-    if is_encrypted(&file.bytes) {
-        return Err(TlsConfigError::new(What::EncryptedKey(file.path.clone())));
-    }
     let mut keys = Vec::new();
     for section in <(SectionKind, Vec<u8>)>::pem_slice_iter(&file.bytes) {
         let (kind, der) = section.map_err(|error| TlsConfigError::not_pem(part, &file.path, &error))?;

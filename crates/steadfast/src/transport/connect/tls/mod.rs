@@ -1,6 +1,6 @@
 //! TLS to an upstream: the handshake, with the certificates that count now.
 //!
-//! What a handshake needs is made from files when the pool is made, and again by [`Tls::reload`], which puts it in the
+//! What a handshake needs is made from files when the pool is made, and again by [`Tls::renew`]; [`Tls::adopt`] puts it in the
 //! place of the old one in one step: a handshake uses either the old or the new, whole. Sessions belong to what they
 //! were begun with, so that none of the old is resumed under the new. A connection carries the number of the generation
 //! that it was opened with ([`TlsState`]); the pool uses none of an older one for a further request.
@@ -47,13 +47,19 @@ pub(crate) struct Tls {
     now: ArcSwap<Generation>,
     /// The number of the latest generation.
     current: Arc<AtomicU64>,
-    /// One reload at a time; what the files held at the last one.
+    /// What the files held when they were last adopted; one adoption at a time.
     digest: Mutex<Vec<u8>>,
 }
 
 /// What handshakes use, from one reload to the next.
 struct Generation {
     number: u64,
+    config: Arc<ClientConfig>,
+}
+
+/// What the files hold now, where it differs.
+pub(crate) struct Renewed {
+    digest: Vec<u8>,
     config: Arc<ClientConfig>,
 }
 
@@ -71,22 +77,27 @@ impl Tls {
         })
     }
 
-    /// Reads the files again. `false`: they hold what they held. An error changes nothing.
-    pub(crate) fn reload(&self) -> Result<bool, TlsConfigError> {
-        // Nothing under the lock can leave it half-changed.
-        let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Reads the files again. `None`: they hold what they held. Changes nothing.
+    pub(crate) fn renew(&self) -> Result<Option<Renewed>, TlsConfigError> {
         let files = Files::read(&self.options)?;
-        let read = files.digest();
-        if read == *digest {
-            return Ok(false);
+        let digest = files.digest();
+        // Nothing under the lock can leave it half-changed.
+        if digest == *self.digest.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(None);
         }
         let config = Arc::new(config::client_config(&files, &self.options)?);
+        Ok(Some(Renewed { digest, config }))
+    }
+
+    /// Puts what was read in the place of what is in use.
+    pub(crate) fn adopt(&self, renewed: Renewed) {
+        let Renewed { digest: read, config } = renewed;
+        let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
         let number = self.now.load().number + 1;
         // First, so that a connection that is being opened with the old one is known to be outdated.
         self.current.store(number, Ordering::Release);
         self.now.store(Arc::new(Generation { number, config }));
         *digest = read;
-        Ok(true)
     }
 
     /// Also says what the upstream chose among what was offered; one that chooses nothing speaks HTTP/1.1.

@@ -36,7 +36,7 @@ pub(super) fn write(f: &mut Formatter<'_>, kind: TlsFailureKind, error: &RustlsE
         TlsFailureKind::IdentityRequired => {
             "the upstream requires a client certificate, and none is configured (tls_identity)"
         }
-        TlsFailureKind::IdentityRefused => return refused(f, error, setting),
+        TlsFailureKind::IdentityRefused => return refused(f, error),
         TlsFailureKind::Incompatible => {
             "the upstream and this client have no TLS version (1.2 or 1.3), cipher suite, or signature scheme in common"
         }
@@ -113,7 +113,7 @@ fn unusable(f: &mut Formatter<'_>, error: &RustlsError) -> fmt::Result {
     })
 }
 
-fn refused(f: &mut Formatter<'_>, error: &RustlsError, setting: Setting) -> fmt::Result {
+fn refused(f: &mut Formatter<'_>, error: &RustlsError) -> fmt::Result {
     let reason = match error {
         RustlsError::AlertReceived(AlertDescription::CertificateRequired | AlertDescription::NoCertificate) => {
             "it did not get one that it can use"
@@ -126,12 +126,15 @@ fn refused(f: &mut Formatter<'_>, error: &RustlsError, setting: Setting) -> fmt:
         RustlsError::AlertReceived(AlertDescription::DecryptError) => "a signature in its chain does not verify",
         _ => "no reason given",
     };
-    let what = if setting.identity { "our client certificate (tls_identity)" } else { "us for want of a certificate" };
-    write!(f, "the upstream refuses {what}: {reason}")
+    write!(f, "the upstream refuses our client certificate (tls_identity): {reason}")
 }
 
 fn other(f: &mut Formatter<'_>, error: &RustlsError) -> fmt::Result {
     match error {
+        RustlsError::AlertReceived(AlertDescription::AccessDenied) => f.write_str(
+            "the upstream ended TLS with the alert AccessDenied; it may have no certificate for the name it was asked for \
+             (tls_server_name)",
+        ),
         RustlsError::AlertReceived(alert) => write!(f, "the upstream ended TLS with the alert {alert:?}"),
         RustlsError::FailedToGetCurrentTime => f.write_str("this machine's clock cannot be read"),
         RustlsError::FailedToGetRandomBytes => f.write_str("this machine has no random numbers"),
