@@ -30,6 +30,8 @@ pub mod testing;
 mod timer;
 pub mod transport;
 mod upstream;
+#[cfg(feature = "watch")]
+pub mod watch;
 
 pub use client::{
     Assessment, ClientBuilder, Clients, RequestBuilder, Response, ServiceClient, StreamingBody, StreamingResponse,

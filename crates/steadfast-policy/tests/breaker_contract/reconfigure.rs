@@ -151,17 +151,25 @@ fn c9_5_another_lease_starts_nothing_anew() {
     assert!(breaker.try_acquire(now + secs(4.0)).is_ok());
 }
 
-/// The doubling of the cool-downs starts again too.
+/// The doubling of the cool-downs starts again too, also where the breaker closed a moment ago.
 #[test]
 fn c9_5_the_cool_downs_so_far_are_forgotten() {
     let slow = with(|config| config.cool_down_start = Some(secs(1.0)));
-    let mut breaker = opened(slow.clone(), T0);
-    attempt(&mut breaker, T0 + secs(1.0), Failure).unwrap();
-    assert_eq!(breaker.check(T0 + secs(1.0)), refused(2.0));
-    let now = T0 + secs(2.0);
-    breaker.reconfigure(now, BreakerConfig { failures: 4, ..slow });
-    assert_eq!(attempts(&mut breaker, now, &[Failure; 10]), 4);
-    assert_eq!(breaker.check(now), refused(1.0));
+    let other = BreakerConfig { minimum_calls: 50, ..slow.clone() };
+    for (change, expected) in [("settings", 1.0), ("anew", 1.0), ("none", 2.0)] {
+        let mut breaker = opened(slow.clone(), T0);
+        attempt(&mut breaker, T0 + secs(1.0), Failure).unwrap();
+        assert_eq!(breaker.check(T0 + secs(1.0)), refused(2.0));
+        let now = T0 + secs(3.0);
+        attempt(&mut breaker, now, Success).unwrap();
+        match change {
+            "settings" => breaker.reconfigure(now, other.clone()),
+            "anew" => breaker.start_anew(now),
+            _ => {}
+        }
+        assert_eq!(attempts(&mut breaker, now, &[Failure; 10]), 5);
+        assert_eq!(breaker.check(now), refused(expected), "{change}");
+    }
 }
 
 #[test]
@@ -199,10 +207,4 @@ fn c9_5_it_can_start_anew_under_the_same_settings() {
     breaker.force_open(T0);
     breaker.start_anew(T0);
     assert_eq!(breaker.check(T0), Err(Rejection { retry_after: None }));
-
-    let mut breaker = opened(with(|config| config.cool_down_start = Some(secs(1.0))), T0);
-    attempt(&mut breaker, T0 + secs(1.0), Failure).unwrap();
-    breaker.start_anew(T0 + secs(2.0));
-    attempts(&mut breaker, T0 + secs(2.0), &[Failure; 5]);
-    assert_eq!(breaker.check(T0 + secs(2.0)), refused(1.0), "the first cool-down, not the doubled one");
 }
