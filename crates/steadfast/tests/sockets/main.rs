@@ -12,6 +12,7 @@ mod capacity;
 mod client;
 mod framing;
 mod gzip;
+mod proxy;
 mod resets;
 mod server;
 mod stress;
