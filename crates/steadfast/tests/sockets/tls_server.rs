@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use steadfast::transport::{Pool, PoolConfig, Proxy, Resolve, ResolveFuture, TlsConfigError, TlsFailure};
+use steadfast::transport::{
+    Pool, PoolConfig, PoolConfigError, Proxy, Resolve, ResolveFuture, TlsConfigError, TlsFailure,
+};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
@@ -173,7 +175,10 @@ pub(crate) fn try_pool(
     config.connect_timeout = LONG;
     config.tls.extra_roots = roots;
     change(&mut config);
-    Pool::new(config, Arc::new(Here))
+    Pool::new(config, Arc::new(Here)).map_err(|error| match error {
+        PoolConfigError::Tls(error) => error,
+        other => panic!("{other}"),
+    })
 }
 
 /// Answers ten requests on each connection.
