@@ -1,0 +1,202 @@
+//! Streams over real connections: when slot and connection come back (contract 7.6), and bodies that are sent in pieces.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use futures_util::stream;
+use steadfast::transport::RequestBody;
+use steadfast::{ClientBuilder, ServiceClient};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::time::{sleep, timeout};
+
+use crate::server::*;
+
+fn client(server: &Server, configure: impl FnOnce(ClientBuilder) -> ClientBuilder) -> ServiceClient {
+    configure(ServiceClient::builder(&format!("http://{}", server.address)).name("upstream")).build().unwrap()
+}
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+fn open(client: &ServiceClient) -> usize {
+    client.snapshot().pool.unwrap().open
+}
+
+#[tokio::test]
+async fn c7_6_pieces_come_as_they_are_sent_and_the_connection_is_used_again() {
+    let server = Server::start(|_| {
+        let body = [write(HEAD), write("3\r\none\r\n"), Step::Wait(ms(50)), write("3\r\ntwo\r\n0\r\n\r\n")];
+        [vec![Step::Read], body.to_vec(), vec![Step::Read, ok("again"), Step::ReadToEnd]].concat()
+    })
+    .await;
+    let client = client(&server, |client| client);
+    let mut response = client.get("/").send_streaming().await.unwrap();
+    assert_eq!(response.chunk().await.unwrap().unwrap(), "one");
+    assert_eq!(response.chunk().await.unwrap().unwrap(), "two");
+    assert_eq!(response.chunk().await.unwrap(), None);
+    assert_eq!(client.get("/").send().await.unwrap().text(), "again");
+    assert_eq!(server.connections(), 1);
+}
+
+/// 7.6: a streamed response that nobody reads gives slot and connection back at the deadline.
+#[tokio::test]
+async fn c7_6_a_stream_that_nobody_reads_ends_at_its_deadline() {
+    let server = Server::start(|_| vec![Step::Read, write(HEAD), write("3\r\none\r\n"), Step::ReadToEnd]).await;
+    let client = client(&server, |client| client.total_timeout(ms(200)).max_concurrent(1));
+    let start = Instant::now();
+    let mut unread = client.get("/").send_streaming().await.unwrap();
+    server.closed(0).await;
+    assert!(start.elapsed() >= ms(200), "{:?}", start.elapsed());
+    until(|| open(&client) == 0).await;
+    // The slot as well: the only one there is.
+    let second = client.get("/").send_streaming().await.unwrap();
+    drop(second);
+    // What had come before is still there; then the deadline is named.
+    let mut last = unread.chunk().await;
+    while let Ok(Some(_)) = last {
+        last = unread.chunk().await;
+    }
+    assert!(last.unwrap_err().is_timeout());
+    assert_eq!(client.snapshot().breaker.failures, 0);
+}
+
+/// 7.6: one that is dropped, at once.
+#[tokio::test]
+async fn c7_6_a_dropped_stream_closes_its_connection_at_once() {
+    let server = Server::start(|_| vec![Step::Read, write(HEAD), write("3\r\none\r\n"), Step::ReadToEnd]).await;
+    let client = client(&server, |client| client);
+    let response = client.get("/").send_streaming().await.unwrap();
+    assert_eq!(client.snapshot().line.in_use, 1);
+    drop(response);
+    assert_eq!(client.snapshot().line.in_use, 0);
+    server.closed(0).await;
+    until(|| open(&client) == 0).await;
+}
+
+/// 7.6: `read_timeout` runs only while somebody reads.
+#[tokio::test]
+async fn c7_6_the_read_timeout_runs_only_while_somebody_reads() {
+    let server = Server::start(|_| vec![Step::Read, write(HEAD), write("3\r\none\r\n"), Step::ReadToEnd]).await;
+    let client = client(&server, |client| client.read_timeout(ms(150)).total_timeout(LONG));
+    let mut response = client.get("/").send_streaming().await.unwrap();
+    sleep(ms(400)).await;
+    assert_eq!(response.chunk().await.unwrap().unwrap(), "one", "not while nobody reads");
+    let start = Instant::now();
+    let error = timeout(LONG, response.chunk()).await.unwrap().unwrap_err();
+    assert!((ms(140)..ms(2_000)).contains(&start.elapsed()), "{:?}", start.elapsed());
+    assert_eq!(error.report().attempts().last().unwrap().outcome.name(), "read_timeout");
+    assert_eq!(client.snapshot().breaker.failures, 1, "a failure of the upstream");
+    server.closed(0).await;
+}
+
+#[tokio::test]
+async fn c7_6_a_cut_is_a_failure_and_what_came_before_is_handed_over() {
+    let server = Server::start(|_| vec![Step::Read, write(HEAD), write("3\r\none\r\n"), Step::Wait(ms(20))]).await;
+    let client = client(&server, |client| client);
+    let mut response = client.get("/").send_streaming().await.unwrap();
+    assert_eq!(response.chunk().await.unwrap().unwrap(), "one");
+    let error = response.chunk().await.unwrap_err();
+    assert_eq!(error.report().attempts().last().unwrap().outcome.name(), "incomplete");
+    assert_eq!(client.snapshot().breaker.failures, 1);
+}
+
+/// Two thousand dropped streams, from several tasks, leave nothing: no slot, no connection, no file. (Ten thousand, each
+/// with a connection of its own, would take up the ports of the machine.)
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c7_6_two_thousand_dropped_streams_leave_nothing() {
+    let server = Server::start(|_| vec![Step::Read, write(HEAD), write("3\r\none\r\n"), Step::ReadToEnd]).await;
+    let client = client(&server, |client| client.max_concurrent(20).bulkhead_wait(LONG).total_timeout(LONG));
+    let tasks: Vec<_> = (0..20)
+        .map(|task| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                for round in 0..100 {
+                    let mut response = client.get("/").send_streaming().await.unwrap();
+                    if (round + task) % 2 == 0 {
+                        assert_eq!(response.chunk().await.unwrap().unwrap(), "one");
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    until(|| open(&client) == 0 && server.still_open() == 0).await;
+    let snapshot = client.snapshot();
+    assert_eq!((snapshot.line.in_use, snapshot.line.queued, snapshot.breaker.failures), (0, 0, 0));
+}
+
+fn pieces(count: usize, size: usize) -> RequestBody {
+    let piece = Bytes::from(vec![b'x'; size]);
+    RequestBody::stream(stream::iter((0..count).map(move |_| Ok::<_, std::io::Error>(piece.clone()))), None)
+}
+
+/// A25: a body of unknown length is sent in chunks (RFC 9112 section 7.1).
+#[tokio::test]
+async fn a25_a_body_in_pieces_is_sent_in_chunks() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let upstream = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n0\r\n\r\n") {
+            assert!(stream.read_buf(&mut request).await.unwrap() > 0, "the request ended early");
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\ngot it").await.unwrap();
+        String::from_utf8(request).unwrap()
+    });
+    let client = ServiceClient::builder(&format!("http://{address}")).build().unwrap();
+    let response = timeout(LONG, client.post("/").body(pieces(3, 4)).send()).await.unwrap().unwrap();
+    assert_eq!(response.text(), "got it");
+    let request = upstream.await.unwrap();
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("transfer-encoding: chunked") && !head.contains("content-length"), "{head}");
+    assert_eq!(body, "4\r\nxxxx\r\n4\r\nxxxx\r\n4\r\nxxxx\r\n0\r\n\r\n");
+}
+
+/// A24: a connection that dies under a body in pieces; what was kept goes again, on a fresh one.
+#[tokio::test]
+async fn a24_a_kept_body_goes_again_after_a_reset() {
+    let server = Server::start(|number| match number {
+        0 => vec![Step::Read, Step::Reset],
+        _ => vec![Step::Read, ok("whole"), Step::ReadToEnd],
+    })
+    .await;
+    let client = client(&server, |client| client);
+    let body =
+        RequestBody::stream(stream::iter(["ab", "cd"].map(|piece| Ok::<_, std::io::Error>(piece.into()))), Some(4));
+    let response = timeout(LONG, client.put("/").body(body).send()).await.unwrap().unwrap();
+    assert_eq!((response.text().as_ref(), response.report().attempt_count()), ("whole", 2));
+    assert!(server.requests(1)[0].ends_with("\r\n\r\nabcd"));
+}
+
+/// A source that stalls is cut by the deadline, and nothing is left.
+#[tokio::test]
+async fn c1_4_an_upload_that_stalls_is_cut_by_the_deadline() {
+    let server = Server::start(|_| vec![Step::Read, Step::ReadToEnd]).await;
+    let client = client(&server, |client| client.total_timeout(ms(200)));
+    let body = RequestBody::stream(stream::pending::<Result<Bytes, std::io::Error>>(), None);
+    let error = timeout(LONG, client.put("/").body(body).send()).await.unwrap().unwrap_err();
+    assert!(error.is_timeout());
+    server.closed(0).await;
+    until(|| open(&client) == 0).await;
+    assert_eq!(client.snapshot().line.in_use, 0);
+}
+
+/// 4.3: a source that fails is the caller's trouble; its connection is closed, and the client goes on.
+#[tokio::test]
+async fn c4_3_a_source_that_fails_closes_its_connection_and_is_no_verdict() {
+    let server = Server::start(|number| match number {
+        0 => vec![Step::Read, Step::ReadToEnd],
+        _ => vec![Step::Read, ok("fine"), Step::ReadToEnd],
+    })
+    .await;
+    let client = client(&server, |client| client);
+    let failing = stream::iter([Ok(Bytes::from_static(b"abc")), Err(std::io::Error::other("the disk is gone"))]);
+    let error = client.put("/").body(RequestBody::stream(failing, None)).send().await.unwrap_err();
+    assert_eq!(error.report().attempts().last().unwrap().outcome.name(), "request_body");
+    assert_eq!(client.snapshot().breaker.calls, 0);
+    server.closed(0).await;
+    assert_eq!(client.get("/").send().await.unwrap().text(), "fine");
+}
