@@ -31,6 +31,8 @@ mod timer;
 pub mod transport;
 mod upstream;
 
+pub use client::multipart;
+pub use client::stream_read::{Events, Lines, ServerSentEvent};
 pub use client::{Assessment, ClientBuilder, Clients, RequestBuilder, Response, ServiceClient};
 pub use clock::Clock;
 pub use error::{BoxError, Error, ErrorKind};

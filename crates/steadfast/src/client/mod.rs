@@ -3,8 +3,10 @@
 mod builder;
 mod clients;
 mod exchange;
+pub mod multipart;
 mod request;
 mod response;
+pub mod stream_read;
 
 pub use builder::ClientBuilder;
 pub use clients::{BuildError, Clients, UnknownUpstream};
