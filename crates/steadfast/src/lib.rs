@@ -33,6 +33,8 @@ mod upstream;
 #[cfg(feature = "watch")]
 pub mod watch;
 
+pub use client::multipart;
+pub use client::stream_read::{Events, Lines, ServerSentEvent};
 pub use client::{
     Assessment, ClientBuilder, Clients, RequestBuilder, Response, ServiceClient, StreamingBody, StreamingResponse,
 };

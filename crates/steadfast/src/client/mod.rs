@@ -4,9 +4,11 @@ mod build_error;
 mod builder;
 mod clients;
 mod exchange;
+pub mod multipart;
 mod reload;
 mod request;
 mod response;
+pub mod stream_read;
 mod streaming;
 
 pub use build_error::BuildError;

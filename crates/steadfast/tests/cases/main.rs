@@ -7,6 +7,7 @@ mod bulkhead;
 mod cancellation;
 mod closing;
 mod closure;
+mod codings;
 mod deadlines;
 mod harness;
 mod headers;

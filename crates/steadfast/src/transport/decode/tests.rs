@@ -142,7 +142,7 @@ fn any_coding() -> impl Strategy<Value = Coding> {
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         prop::collection::vec(any::<u8>(), 0..3_000),
-        prop::collection::vec(prop::sample::select(&b"ab \n"[..]), 0..60_000),
+        (prop::collection::vec(any::<u8>(), 0..300), 1..300_usize).prop_map(|(bytes, times)| bytes.repeat(times)),
     ]
 }
 
