@@ -56,6 +56,32 @@ impl Datum {
     }
 }
 
+impl Datum {
+    /// The value as a file would say it, in JSON; what may be a secret as [`show`](Self::show) masks it.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        match self {
+            Self::Count(count) => (*count).into(),
+            Self::Number(number) => plain(*number),
+            Self::Flag(flag) => (*flag).into(),
+            Self::Statuses(statuses) => statuses.iter().collect(),
+            Self::Headers(map) => {
+                let entry = |(name, value): (&HeaderName, &HeaderValue)| (name.to_string(), show_header(name, value));
+                map.iter().map(entry).collect()
+            }
+            Self::Paths(paths) => paths.iter().map(|path| show_path(path)).collect(),
+            Self::Proxy(Proxy::Environment) => true.into(),
+            Self::Proxy(Proxy::Off) => false.into(),
+            _ => self.show().into(),
+        }
+    }
+}
+
+/// A number without a fraction where there is none: 86400, not 86400.0.
+pub(super) fn plain(number: f64) -> serde_json::Value {
+    let whole = number as u64;
+    if whole as f64 == number { whole.into() } else { number.into() }
+}
+
 fn list(items: impl Iterator<Item = String>) -> String {
     let items: Vec<String> = items.collect();
     if items.is_empty() { "none".to_owned() } else { items.join(", ") }

@@ -6,11 +6,11 @@ use std::time::Duration;
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Units, longest suffix first where one ends in another (`ms` before `s`).
-const UNITS: [(&str, u128); 6] =
+pub(super) const UNITS: [(&str, u128); 6] =
     [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", NANOS), ("m", 60 * NANOS), ("h", 3_600 * NANOS)];
 
 /// Nanoseconds in a second.
-const NANOS: u128 = 1_000_000_000;
+pub(super) const NANOS: u128 = 1_000_000_000;
 
 /// Text with a unit, such as `250ms` or `1.5s`: digits, at most one point between digits, one unit, nothing else.
 /// `None`: it is not that, is finer than a nanosecond, or does not fit a [`Duration`].

@@ -30,10 +30,23 @@ const PER_CONNECTION: [&str; 9] = [
     "upgrade",
 ];
 
+/// Names that are set by others: a deadline there would replace what they say.
+const TAKEN: [&str; 5] = ["authorization", "cookie", "traceparent", "tracestate", "x-request-id"];
+
 /// The most headers, the longest name, and the longest value.
 pub(super) const MOST: usize = 100;
-const LONGEST_NAME: usize = 256;
-const LONGEST_VALUE: usize = 8 * 1024;
+pub(super) const LONGEST_NAME: usize = 256;
+pub(super) const LONGEST_VALUE: usize = 8 * 1024;
+
+/// Names that no configuration may set, whatever the key.
+pub(super) fn refused() -> impl Iterator<Item = String> {
+    ["idempotency-key", "host", "content-length"].into_iter().chain(PER_CONNECTION).map(str::to_owned)
+}
+
+/// Names that the deadline's header may not have either.
+pub(super) fn taken() -> impl Iterator<Item = String> {
+    SHOWN.iter().map(|name| name.to_string()).chain(TAKEN.map(str::to_owned))
+}
 
 /// Whether the value of `name` may be shown.
 pub(super) fn is_shown(name: &HeaderName) -> bool {
@@ -99,6 +112,7 @@ fn read_value(value: &Value) -> Result<HeaderValue, Wrong> {
     };
     match HeaderValue::from_str(text) {
         _ if text.len() > LONGEST_VALUE => refuse(format!("{} bytes", text.len())),
+        _ if !text.is_ascii() => refuse("a string with another character".to_owned()),
         _ if text.trim() != text => refuse("a string with a space at its end".to_owned()),
         Ok(value) => Ok(value),
         Err(_) => refuse("a string with another character".to_owned()),
@@ -108,10 +122,7 @@ fn read_value(value: &Value) -> Result<HeaderValue, Wrong> {
 /// The name of the header that carries the deadline: one of its own, so that it replaces nothing.
 pub(super) fn read_deadline_name(text: &str) -> Result<HeaderName, Wrong> {
     let name = read_name(text)?;
-    let taken = is_shown(&name)
-        || [header::AUTHORIZATION, header::COOKIE].contains(&name)
-        || ["traceparent", "tracestate", "x-request-id"].contains(&name.as_str());
-    if taken {
+    if is_shown(&name) || TAKEN.contains(&name.as_str()) {
         Err(Wrong::says(format!("`{name}` has another meaning; the deadline needs a header of its own")))
     } else {
         Ok(name)

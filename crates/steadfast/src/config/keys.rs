@@ -227,6 +227,11 @@ impl Key {
         }
     }
 
+    /// The default, where there is one.
+    pub(crate) fn default(&self) -> Option<Datum> {
+        if self.is_required() { None } else { (self.datum)(DEFAULTS.as_ref()?) }
+    }
+
     /// One line on what the key does.
     pub fn meaning(&self) -> &'static str {
         self.meaning.trim_start()

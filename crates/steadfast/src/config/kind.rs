@@ -15,11 +15,13 @@ use super::{duration, headers};
 use crate::transport::{Proxy, ProxyUrl};
 
 /// Statuses that can end an attempt; a 1xx never does.
-const STATUSES: std::ops::RangeInclusive<i128> = 200..=599;
+pub(super) const STATUSES: std::ops::RangeInclusive<i128> = 200..=599;
 /// The most PEM files.
-const MOST_PATHS: usize = 100;
+pub(super) const MOST_PATHS: usize = 100;
 /// The longest text.
-const LONGEST_TEXT: usize = 256;
+pub(super) const LONGEST_TEXT: usize = 256;
+/// The longest host name (RFC 1035 2.3.4, as text).
+pub(super) const LONGEST_HOST_NAME: usize = 253;
 
 /// What a number or a duration may be.
 #[derive(Clone, Copy, Debug)]

@@ -133,7 +133,7 @@ impl Loader {
 }
 
 /// The names in a dotted table name.
-fn root_of(table: &str) -> Result<Vec<String>, String> {
+pub(super) fn root_of(table: &str) -> Result<Vec<String>, String> {
     if table.is_empty() {
         return Ok(Vec::new());
     }

@@ -10,7 +10,7 @@
 //! | `document`, `file` | values from a TOML file, with their places |
 //! | `env` | values from environment variables |
 //! | `loader` | which source wins |
-//! | `reference` | the table as Markdown |
+//! | `reference`, `schema` | the table as Markdown, and as a JSON Schema |
 //! | `problem`, `nearest` | everything that is wrong, said at once |
 
 mod builder;
@@ -29,6 +29,7 @@ mod nearest;
 mod pairs;
 mod problem;
 mod reference;
+mod schema;
 mod settings;
 mod value;
 
@@ -40,4 +41,5 @@ pub use keys::{KEYS, Key};
 pub use loader::Loader;
 pub use problem::{Origin, Problem, Problems, Warning};
 pub use reference::reference;
+pub use schema::schema;
 pub use settings::Settings;

@@ -244,6 +244,7 @@ Transfer-Encoding = "hunter2"
 "X A" = "hunter2"
 X-Line = "hunter2\nX-B: c"
 X-Space = " hunter2"
+X-Letter = "hünter2"
 X-Number = 22022
 X-List = ["hunter2"]
 X-Twice = "hunter2"
@@ -260,9 +261,10 @@ x-twice = "hunter2"
     app.toml:10:1: upstreams.billing.headers."X A": not a header name: letters, digits, and - . _ ~ ! # $ % & ' * + ^ ` | only
     app.toml:11:10: upstreams.billing.headers.X-Line: expected a string of visible ASCII, no space at its ends, at most 8192 bytes; found a string with another character
     app.toml:12:11: upstreams.billing.headers.X-Space: expected a string of visible ASCII, no space at its ends, at most 8192 bytes; found a string with a space at its end
-    app.toml:13:12: upstreams.billing.headers.X-Number: expected a string of visible ASCII, no space at its ends, at most 8192 bytes; found an integer
-    app.toml:14:10: upstreams.billing.headers.X-List: expected a string of visible ASCII, no space at its ends, at most 8192 bytes; found an array
-    app.toml:16:1: upstreams.billing.headers.x-twice: this header is set twice (names are compared without case)
+    app.toml:13:12: upstreams.billing.headers.X-Letter: expected a string of visible ASCII, no space at its ends, at most 8192 bytes; found a string with another character
+    app.toml:14:12: upstreams.billing.headers.X-Number: expected a string of visible ASCII, no space at its ends, at most 8192 bytes; found an integer
+    app.toml:15:10: upstreams.billing.headers.X-List: expected a string of visible ASCII, no space at its ends, at most 8192 bytes; found an array
+    app.toml:17:1: upstreams.billing.headers.x-twice: this header is set twice (names are compared without case)
     "#);
 }
 

@@ -9,6 +9,7 @@ mod files;
 mod hostile;
 mod pairs;
 mod reference;
+mod schema;
 mod values;
 
 use steadfast::config::{Config, Loader, Problems};
