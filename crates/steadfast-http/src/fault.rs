@@ -36,7 +36,7 @@ pub enum Fault {
     ConnectTimeout,
     /// The TLS handshake failed for a reason that may pass (reset, closed, protocol alert).
     Tls,
-    /// The upstream's certificate does not verify. Permanent.
+    /// The upstream's certificate does not verify, or it does not accept ours. Permanent.
     Certificate,
     /// The proxy could not reach the upstream.
     Proxy,

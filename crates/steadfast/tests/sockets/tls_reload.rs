@@ -146,6 +146,20 @@ async fn a_renewed_identity_is_presented() {
             }
             assert!(pool.reload_tls().unwrap());
             assert_eq!(text(&pool).await, "secret");
+            // Any byte counts, in whichever file.
+            let last = if separate { &key } else { &identity };
+            fs::write(last, fs::read_to_string(last).unwrap() + "\n").unwrap();
+            assert!(pool.reload_tls().unwrap());
+            assert_eq!((text(&pool).await.as_str(), server.connections()), ("secret", 3));
         }
+    }
+}
+
+/// The platform's roots, where there are any, are the same when they are read again.
+#[test]
+fn platform_roots_do_not_differ_by_being_read_again() {
+    match try_pool(HOST, 443, Vec::new(), |config| config.tls.platform_roots = true) {
+        Ok(pool) => assert!(!pool.reload_tls().unwrap()),
+        Err(error) => assert!(error.to_string().starts_with("the operating system has no root"), "{error}"),
     }
 }

@@ -25,7 +25,8 @@
 //!
 //! Limits: a connection that ends or is reset in the handshake has no alert, and is no `TlsFailure`. In TLS 1.3 an
 //! upstream refuses our certificate after the handshake (RFC 8446 section 4.4.2.4): the failure then comes with the
-//! first request, part of which may have been sent.
+//! first request, part of which may have been sent. In a resumed session the upstream does not ask again: what it says
+//! of our certificate there counts as something that may pass.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -152,3 +152,71 @@ impl AsyncWrite for TlsIo {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+    use tokio_rustls::rustls::server::WebPkiClientVerifier;
+    use tokio_rustls::rustls::version::TLS13;
+    use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto};
+
+    use super::*;
+    use crate::transport::connect::stream::Metered;
+    use crate::transport::connect::tls::{Tls, TlsFailureKind, TlsOptions};
+    use crate::transport::pool::meter::{Limits, Meter, NEVER};
+    use crate::transport::version::Offer;
+
+    /// Its authority in PEM, and a server that requires a certificate.
+    fn server() -> (String, ServerConfig) {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let authority = params.self_signed(&key).unwrap();
+        let issuer = Issuer::new(params, key);
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(vec!["upstream.test".to_owned()]).unwrap();
+        let certificate = certificate.signed_by(&key, &issuer).unwrap();
+        let provider = Arc::new(crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.der().clone()).unwrap();
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider));
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&TLS13])
+            .unwrap()
+            .with_client_cert_verifier(verifier.build().unwrap())
+            .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+            .unwrap();
+        (authority.pem(), config)
+    }
+
+    /// The writes fail, and nobody reads: the reason is found all the same.
+    #[tokio::test]
+    async fn a_refusal_is_heard_though_the_write_fails_first() {
+        let (roots, config) = server();
+        let path = std::env::temp_dir().join(format!("steadfast-{}-io.pem", std::process::id()));
+        std::fs::write(&path, roots).unwrap();
+        let options = TlsOptions { extra_roots: vec![path.clone()], ..TlsOptions::default() };
+        let tls = Tls::new("upstream.test", &options).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let refusing = tokio::spawn(async move {
+            let (socket, _) = listener.accept().await.unwrap();
+            assert!(TlsAcceptor::from(Arc::new(config)).accept(socket).await.is_err());
+        });
+        let limits = Limits { read: NEVER, write: NEVER, idle: NEVER, age: NEVER };
+        let socket = Metered::new(TcpStream::connect(address).await.unwrap(), Arc::new(Meter::new(limits)));
+        let (mut stream, _) = tls.handshake(Stream::Plain(socket), Offer::Http1).await.unwrap();
+        refusing.await.unwrap();
+        assert!(stream.state().failure().is_none());
+        while stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        let failure = stream.state().failure().expect("heard");
+        assert_eq!(failure.kind(), TlsFailureKind::IdentityRequired);
+    }
+}
