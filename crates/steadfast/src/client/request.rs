@@ -13,6 +13,7 @@ use steadfast_http::{CallContext, Payload, Repeat};
 
 use super::Shared;
 use super::exchange::{Answered, HttpOperation, Prepared, Reading};
+use super::multipart::Form;
 use super::response::Response;
 use super::streaming::StreamingResponse;
 use crate::call::{self, Finished, Options};
@@ -141,6 +142,16 @@ impl RequestBuilder {
     /// `request_body`, with the source's error behind it, and no verdict for the breaker.
     pub fn body(mut self, body: impl Into<RequestBody>) -> Self {
         (self.body, self.content_type) = (body.into(), None);
+        self
+    }
+
+    /// A multipart form (RFC 7578). One whose parts are all whole can be repeated like any other body; one with parts that
+    /// come in pieces as far as `replay_buffer_bytes` goes.
+    pub fn multipart(mut self, form: Form) -> Self {
+        match form.into_body() {
+            Ok((body, content_type)) => (self.body, self.content_type) = (body, Some(content_type)),
+            Err(error) => self.mistaken(error),
+        }
         self
     }
 

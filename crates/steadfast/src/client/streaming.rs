@@ -19,6 +19,7 @@ use steadfast_http::{Fault, Repeat, Sent, judge_fault};
 use steadfast_policy::Time;
 
 use super::exchange::Answered;
+use super::stream_read::{Events, Lines};
 use crate::error::{Error, ErrorKind};
 use crate::event::Event;
 use crate::report::{Ended, Report};
@@ -108,6 +109,16 @@ impl StreamingResponse {
             whole.extend_from_slice(&piece);
         }
         Ok(whole.freeze())
+    }
+
+    /// The body as lines of text, at most 1 MiB each; [`Lines::with_decoder`] sets another limit.
+    pub fn lines(self) -> Lines<StreamingBody> {
+        Lines::new(self.body)
+    }
+
+    /// The body as server-sent events, at most 1 MiB each; [`Events::with_decoder`] sets another limit.
+    pub fn events(self) -> Events<StreamingBody> {
+        Events::new(self.body)
     }
 
     /// The body alone.
