@@ -14,5 +14,6 @@ pages! {
     RetryBudget = "docs/retry-budget.md";
     CircuitBreaker = "docs/circuit-breaker.md";
     BulkheadAndRateLimit = "docs/bulkhead-and-rate-limit.md";
+    Blocking = "docs/blocking.md";
     ErrorsAndReports = "docs/errors-and-reports.md";
 }

@@ -102,6 +102,8 @@ impl EventHook {
         let event = event();
         log(&event);
         let Some(hook) = &self.0 else { return };
+        #[cfg(feature = "blocking")]
+        let _in_hook = crate::blocking::runtime::in_hook();
         // Events are told while permits and slots change hands, and while calls are dropped: a hook that panics must not
         // lose any, nor end the process with a panic inside a panic.
         if catch_unwind(AssertUnwindSafe(|| hook(&event))).is_err() {

@@ -7,12 +7,15 @@
 //! | to | use |
 //! |---|---|
 //! | call an upstream over HTTP | [`ServiceClient`], or [`Clients`] for all of a configuration |
+//! | do so from plain threads | `blocking`, behind the feature of that name |
 //! | protect any other operation | [`Guard`] |
 //! | read a configuration | [`config::Loader`] |
 //! | learn why a call ended as it did | [`Report`], on every [`Response`] and [`Error`] |
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod call;
 pub mod client;
 mod clock;

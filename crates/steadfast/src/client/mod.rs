@@ -178,6 +178,12 @@ impl ServiceClient {
         self.0.upstream.ended(limit).await;
     }
 
+    /// The state that all clones share.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn upstream(&self) -> &Arc<Upstream> {
+        &self.0.upstream
+    }
+
     /// The first half of [`close`](Self::close): what takes no time. Returns when the last call has ended at the latest.
     pub(crate) fn refuse_new_calls(&self) -> Time {
         let limit = self.0.upstream.refuse_new_calls();

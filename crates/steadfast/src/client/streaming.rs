@@ -176,6 +176,18 @@ impl StreamingBody {
         poll_fn(|cx| self.poll_chunk(cx)).await.transpose()
     }
 
+    /// Every attempt and every wait up to the head.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The upstream's name.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn upstream(&self) -> &str {
+        &self.upstream.name
+    }
+
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
         loop {
             match std::task::ready!(Pin::new(&mut *self).poll_frame(cx)) {
@@ -227,7 +239,7 @@ impl StreamingBody {
     }
 
     /// The caller's own limit: the upstream is up.
-    fn too_large(&mut self) -> Error {
+    pub(crate) fn too_large(&mut self) -> Error {
         self.fail(TransportError::new(Fault::TooLarge, Sent::Yes))
     }
 

@@ -7,6 +7,7 @@
 
 mod addresses;
 mod basics;
+mod blocking;
 mod cancel;
 mod capacity;
 mod client;
