@@ -8,17 +8,27 @@ mod body;
 mod connect;
 pub mod decode;
 mod error;
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+mod foreign;
 mod pool;
 mod progress;
 mod request_body;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
+#[cfg(feature = "tower")]
+pub mod service;
 mod version;
 
+#[cfg(feature = "reqwest")]
+pub use self::reqwest::ReqwestTransport;
 pub use body::ResponseBody;
 pub use connect::{InvalidProxy, Proxy, ProxyUrl, Resolve, ResolveFuture, SystemResolver, TlsConfigError, TlsOptions};
 pub use error::TransportError;
 pub use pool::{Pool, PoolConfig, PoolSnapshot};
 pub use progress::Progress;
 pub use request_body::{KEPT_BYTES, RequestBody, UploadHook, Uploaded};
+#[cfg(feature = "tower")]
+pub use service::ServiceTransport;
 pub use version::HttpVersion;
 
 use std::fmt;

@@ -15,4 +15,5 @@ mod rate_limit;
 mod reports;
 mod results;
 mod retries;
+mod services;
 mod types;
