@@ -7,7 +7,7 @@ use http::Method;
 
 use super::RequestBuilder;
 use super::runtime;
-use crate::client::{BuildError, ClientBuilder, UnknownUpstream};
+use crate::client::{BuildError, ClientBuilder, Reloaded, UnknownUpstream};
 use crate::config::{Config, Settings};
 use crate::snapshot::Snapshot;
 
@@ -187,9 +187,18 @@ impl Clients {
         self.0.client(name).map(ServiceClient)
     }
 
-    /// Every client, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, ServiceClient)> {
-        self.0.iter().map(|(name, client)| (name, ServiceClient(client.clone())))
+    /// Every client, in the order of their names.
+    pub fn all(&self) -> Vec<ServiceClient> {
+        self.0.all().into_iter().map(ServiceClient).collect()
+    }
+
+    /// Puts another configuration in force, for the calls that begin from here on; see
+    /// [`Clients::reload`](crate::Clients::reload).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn reload(&self, config: &Config) -> Result<Reloaded, BuildError> {
+        self.0.reload(config)
     }
 
     /// The state of every upstream.
@@ -200,7 +209,7 @@ impl Clients {
     /// Closes every client: new calls are refused and idle connections closed at all of them first, then each is waited
     /// for, as [`ServiceClient::close`] does. All of it takes no longer than the longest `total_timeout`.
     pub fn close(&self) {
-        let clients: Vec<crate::ServiceClient> = self.0.iter().map(|(_, client)| client.clone()).collect();
+        let clients = self.0.all();
         let limits = clients.iter().map(|client| runtime::after(client.upstream(), client.refuse_new_calls()));
         // The last of all; none if one has none, under a virtual clock.
         let limit = limits.collect::<Option<Vec<_>>>().and_then(|limits| limits.into_iter().max());

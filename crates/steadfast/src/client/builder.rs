@@ -105,6 +105,16 @@ impl ClientBuilder {
         self
     }
 
+    /// Sends through this tower service instead of the pool: `transport(ServiceTransport::new(service))`. See
+    /// [`transport::service`](crate::transport::service) for what its errors mean, and which limits apply.
+    #[cfg(feature = "tower")]
+    pub fn service<S>(self, service: S) -> Self
+    where
+        crate::transport::ServiceTransport<S>: Exchange,
+    {
+        self.transport(crate::transport::ServiceTransport::new(service))
+    }
+
     /// Resolves names in this way instead of asking the system.
     pub fn resolver(mut self, resolver: impl Resolve) -> Self {
         self.parts.resolver = Arc::new(resolver);

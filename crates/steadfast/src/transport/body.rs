@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
@@ -28,7 +29,8 @@ enum Inner {
     Full(Option<Bytes>),
     Pooled(PooledBody),
     Decoded(Box<Decoded>),
-    Boxed(Pin<Box<dyn Body<Data = Bytes, Error = TransportError> + Send + Sync>>),
+    /// In a mutex, so that a body that is not `Sync` can be part of what is. Whoever reads has it for itself: no waiting.
+    Boxed(Mutex<Pin<Box<dyn Body<Data = Bytes, Error = TransportError> + Send>>>),
 }
 
 impl ResponseBody {
@@ -38,8 +40,8 @@ impl ResponseBody {
     }
 
     /// The body of another transport. It costs one allocation.
-    pub fn boxed(body: impl Body<Data = Bytes, Error = TransportError> + Send + Sync + 'static) -> Self {
-        Self(Inner::Boxed(Box::pin(body)))
+    pub fn boxed(body: impl Body<Data = Bytes, Error = TransportError> + Send + 'static) -> Self {
+        Self(Inner::Boxed(Mutex::new(Box::pin(body))))
     }
 
     pub(crate) fn pooled(body: PooledBody) -> Self {
@@ -122,7 +124,7 @@ impl Body for ResponseBody {
             }
             Inner::Pooled(body) => Pin::new(body).poll_frame(cx),
             Inner::Decoded(body) => Poll::Ready(ready!(body.poll_piece(cx)).map(|piece| piece.map(Frame::data))),
-            Inner::Boxed(body) => body.as_mut().poll_frame(cx),
+            Inner::Boxed(body) => body.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll_frame(cx),
         }
     }
 
@@ -131,7 +133,7 @@ impl Body for ResponseBody {
             Inner::Full(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
             Inner::Pooled(body) => body.is_end_stream(),
             Inner::Decoded(body) => body.is_over(),
-            Inner::Boxed(body) => body.is_end_stream(),
+            Inner::Boxed(body) => body.lock().unwrap_or_else(PoisonError::into_inner).is_end_stream(),
         }
     }
 
@@ -140,7 +142,7 @@ impl Body for ResponseBody {
             Inner::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Inner::Pooled(body) => body.size_hint(),
             Inner::Decoded(_) => SizeHint::default(),
-            Inner::Boxed(body) => body.size_hint(),
+            Inner::Boxed(body) => body.lock().unwrap_or_else(PoisonError::into_inner).size_hint(),
         }
     }
 }

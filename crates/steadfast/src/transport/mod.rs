@@ -8,11 +8,19 @@ mod body;
 mod connect;
 pub mod decode;
 mod error;
+#[cfg(any(feature = "tower", feature = "reqwest"))]
+mod foreign;
 mod pool;
 mod progress;
 mod request_body;
+#[cfg(feature = "reqwest")]
+pub mod reqwest;
+#[cfg(feature = "tower")]
+pub mod service;
 mod version;
 
+#[cfg(feature = "reqwest")]
+pub use self::reqwest::ReqwestTransport;
 pub use body::ResponseBody;
 pub(crate) use connect::RenewedTls;
 pub use connect::{InvalidProxy, PoolConfigError, Proxy, ProxyUrl, Resolve, ResolveFuture, SystemResolver};
@@ -21,6 +29,8 @@ pub use error::TransportError;
 pub use pool::{Pool, PoolConfig, PoolSnapshot};
 pub use progress::Progress;
 pub use request_body::{KEPT_BYTES, RequestBody, UploadHook, Uploaded};
+#[cfg(feature = "tower")]
+pub use service::ServiceTransport;
 pub use version::HttpVersion;
 
 use std::fmt;

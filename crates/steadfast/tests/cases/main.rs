@@ -17,6 +17,7 @@ mod reload;
 mod reports;
 mod results;
 mod retries;
+mod services;
 mod streaming;
 mod types;
 mod uploads;
