@@ -106,6 +106,21 @@ mod tests {
         assert_eq!(host(false, "::1", 80), "[::1]");
     }
 
+    /// RFC 9112 section 3.2.2
+    #[test]
+    fn a_proxy_is_told_the_upstream_and_the_path() {
+        for (authority, uri, expected) in [
+            ("billing", "http://elsewhere/a/b?c=d", "http://billing/a/b?c=d"),
+            ("[::1]:8080", "http://elsewhere", "http://[::1]:8080/"),
+            ("billing", "*", "http://billing/"),
+        ] {
+            let forwarding = Forwarding { authority: authority.parse().unwrap(), authorization: None };
+            let request = Request::get(uri).body(RequestBody::empty()).unwrap();
+            let request = Target::new(false, "billing", 80).forwarded(Some(&forwarding)).prepare(request);
+            assert_eq!((request.uri().to_string(), request.headers().len()), (expected.to_owned(), 1));
+        }
+    }
+
     #[test]
     fn the_length_is_the_bodys() {
         let target = Target::new(false, "billing", 80);

@@ -1,8 +1,12 @@
 //! An http upstream through an HTTP proxy: no tunnel, and each request names its upstream.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
 use http::StatusCode;
-use steadfast::transport::{HttpVersion, Pool, PoolConfig, PoolConfigError, Proxy};
+use steadfast::transport::{HttpVersion, Pool, PoolConfig, PoolConfigError, Proxy, Resolve, ResolveFuture};
 use steadfast_http::{Fault, Sent};
+use tokio::net::TcpListener;
 
 use super::scene::*;
 use crate::server::*;
@@ -119,13 +123,32 @@ async fn http_2_without_tls_gets_a_tunnel() {
     assert!(server.requests(0)[0].starts_with("CONNECT upstream.test:80 HTTP/1.1\r\n"));
 }
 
+/// RFC 8305: a proxy with several addresses is tried at all of them.
+#[tokio::test]
+async fn every_address_of_the_proxy_is_tried() {
+    struct Several(Vec<SocketAddr>);
+
+    impl Resolve for Several {
+        fn resolve<'a>(&'a self, _: &'a str, _: u16) -> ResolveFuture<'a> {
+            Box::pin(std::future::ready(Ok(self.0.clone())))
+        }
+    }
+
+    let server = Server::start(echo).await;
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let mut config = PoolConfig::new(false, "upstream.test", 80);
+    config.proxy = Proxy::Url("proxy.test".parse().unwrap());
+    let pool = Pool::new(config, Arc::new(Several(vec![gone, server.address]))).unwrap();
+    assert_eq!(send(&pool, get("/")).await.unwrap().1, "answer");
+}
+
 /// What a host must not say to a proxy.
 #[test]
 fn a_host_that_is_none_is_refused_before_it_reaches_a_proxy() {
     for host in ["a\r\nx: y", "user@host", "a b", "a/b", ""] {
         let mut config = PoolConfig::new(false, host, 80);
         config.proxy = Proxy::Url("proxy.test".parse().unwrap());
-        let error = Pool::new(config, std::sync::Arc::new(Names::default())).unwrap_err();
+        let error = Pool::new(config, Arc::new(Names::default())).unwrap_err();
         assert!(matches!(error, PoolConfigError::Host(_)), "{error}");
         assert!(!error.to_string().contains('\n'), "{error}");
     }

@@ -31,7 +31,7 @@ pub(super) fn choose(
         return Ok(None);
     }
     let invalid = |source| PoolConfigError::Proxy { variable: Some(name), source };
-    ProxyUrl::parse(&url).map(Some).map_err(invalid)
+    ProxyUrl::parse(&url).and_then(ProxyUrl::supported).map(Some).map_err(invalid)
 }
 
 /// A variable of the process. What is not UTF-8 becomes what no URL and no name holds.

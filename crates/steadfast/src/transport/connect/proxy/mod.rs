@@ -78,7 +78,10 @@ impl Proxy {
         match self {
             Self::Environment => choice::choose(choice::of_process, https, host, port),
             Self::Off => Ok(None),
-            Self::Url(url) => Ok(Some(url.clone())),
+            Self::Url(url) => {
+                let invalid = |source| PoolConfigError::Proxy { variable: None, source };
+                url.clone().supported().map(Some).map_err(invalid)
+            }
         }
     }
 }

@@ -98,6 +98,12 @@ impl ProxyUrl {
         Ok(Self { scheme, host, port: port.unwrap_or(scheme.default_port()), credentials })
     }
 
+    /// The same, if this build can use it.
+    pub(super) fn supported(self) -> Result<Self, InvalidProxy> {
+        let is_missing = self.scheme.is_socks() && !cfg!(feature = "socks");
+        if is_missing { Err(InvalidProxy(What::SocksFeature)) } else { Ok(self) }
+    }
+
     pub(crate) fn scheme(&self) -> Scheme {
         self.scheme
     }
@@ -219,7 +225,6 @@ pub(super) enum What {
     Host,
     Port,
     /// Without the feature that it needs.
-    #[cfg_attr(feature = "socks", expect(dead_code, reason = "the feature is there"))]
     SocksFeature,
 }
 

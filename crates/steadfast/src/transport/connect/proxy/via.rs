@@ -23,8 +23,6 @@ use tokio_socks::{IntoTargetAddr, TargetAddr};
 #[cfg(feature = "socks")]
 use super::socks;
 use super::tunnel::NoTunnel;
-#[cfg(not(feature = "socks"))]
-use super::url::{InvalidProxy, What};
 use super::url::{ProxyUrl, Scheme, authority};
 use super::{basic, tunnel};
 use crate::error::BoxError;
@@ -69,11 +67,8 @@ impl Via {
         let hop = match url.scheme() {
             #[cfg(feature = "socks")]
             Scheme::Socks5 | Scheme::Socks5h => Hop::Socks(Place::new(&config.host, config.port, resolver)),
-            #[cfg(not(feature = "socks"))]
-            Scheme::Socks5 | Scheme::Socks5h => {
-                return Err(PoolConfigError::Proxy { variable: None, source: InvalidProxy(What::SocksFeature) });
-            }
-            Scheme::Http | Scheme::Https => http_hop(&url, config)?,
+            // Without the feature no other kind gets here.
+            _ => http_hop(&url, config)?,
         };
         let tls = match url.scheme() {
             Scheme::Https => {
