@@ -495,8 +495,8 @@ fn the_clients_of_a_configuration() {
     );
     let config = steadfast::config::Loader::new().text("app.toml", &file).load().unwrap();
     let clients = Clients::new(&config).unwrap();
-    for (name, client) in clients.iter() {
-        assert_eq!(client.get("/").send().unwrap().text(), name);
+    for client in clients.all() {
+        assert_eq!(client.get("/").send().unwrap().text(), client.name());
     }
     assert!(clients.client("three").is_err());
     assert_eq!(clients.snapshot().len(), 2);

@@ -2,6 +2,8 @@
 //!
 //! The variables come in through a function, so that no test touches those of the process.
 
+use std::net::IpAddr;
+
 use super::no_proxy;
 use super::url::ProxyUrl;
 use crate::transport::connect::PoolConfigError;
@@ -16,6 +18,9 @@ pub(super) fn choose(
     host: &str,
     port: u16,
 ) -> Result<Option<ProxyUrl>, PoolConfigError> {
+    if is_loopback(host) {
+        return Ok(None);
+    }
     let set = |names: &[&'static str]| {
         names.iter().find_map(|name| Some((*name, variable(name).filter(|value| !value.trim().is_empty())?)))
     };
@@ -32,6 +37,17 @@ pub(super) fn choose(
     }
     let invalid = |source| PoolConfigError::Proxy { variable: Some(name), source };
     ProxyUrl::parse(&url).and_then(ProxyUrl::supported).map(Some).map_err(invalid)
+}
+
+/// Whether it is the machine itself: no other machine's proxy reaches that.
+fn is_loopback(host: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) => {
+            let name = host.trim_end_matches('.').to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        }
+    }
 }
 
 /// A variable of the process. What is not UTF-8 becomes what no URL and no name holds.
@@ -94,11 +110,16 @@ mod tests {
     }
 
     #[test]
-    fn no_proxy_covers_loopback_only_if_it_says_so() {
-        let proxy = ("HTTP_PROXY", "http://p");
-        assert!(chosen(&[proxy], false, "localhost").is_some());
-        assert!(chosen(&[proxy], false, "127.0.0.1").is_some());
-        assert_eq!(chosen(&[proxy, ("NO_PROXY", "localhost,127.0.0.0/8")], false, "127.0.0.1"), None);
+    fn the_machine_itself_is_reached_directly() {
+        let proxy = ("ALL_PROXY", "http://p");
+        for host in ["localhost", "LocalHost.", "api.localhost", "127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(chosen(&[proxy], false, host), None, "{host}");
+        }
+        for host in ["localhost.test", "notlocalhost", "128.0.0.1", "::2", "10.0.0.1"] {
+            assert!(chosen(&[proxy], false, host).is_some(), "{host}");
+        }
+        // Not even a faulty variable matters there.
+        assert_eq!(chosen(&[("HTTP_PROXY", "ftp://p")], false, "localhost"), None);
     }
 
     /// 8.6: the variable is named, and nothing of its value.

@@ -33,8 +33,8 @@ pub enum Proxy {
     ///     no name is resolved for them.
     ///   - either with a port, `example.com:8080` or `[::1]:8080`: it covers that port alone.
     ///   - `*`, which covers everything. There is no other pattern: `*.example.com` covers nothing.
-    /// - Loopback is nothing special: name `localhost` and `127.0.0.1` in `NO_PROXY` if a proxy is set where a service
-    ///   calls its own machine.
+    /// - An upstream on the machine itself is reached directly, whatever the variables say: `localhost`, names that end with
+    ///   `.localhost` (RFC 6761 section 6.3), 127.0.0.0/8 and `::1`. Another machine's proxy would look for it at home.
     ///
     /// A variable that counts and names no usable proxy is an error of [`Pool::new`](crate::transport::Pool::new).
     #[default]
