@@ -74,7 +74,7 @@ impl LineDecoder {
             None => {
                 let rest = self.buffer.rest();
                 // A CR that is last may belong to the end of the line.
-                let open = if rest.ends_with(b"\r") && !self.finished { 1 } else { 0 };
+                let open = usize::from(rest.ends_with(b"\r"));
                 if rest.len() - open > self.max {
                     return Err(self.fail(StreamError::LineTooLong { line: self.line, max: self.max }));
                 }

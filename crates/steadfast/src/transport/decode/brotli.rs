@@ -6,7 +6,9 @@
 
 use std::io;
 
-use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
+use brotli_decompressor::{
+    BrotliDecoderHasMoreOutput, BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc,
+};
 
 use super::PIECE;
 
@@ -58,11 +60,12 @@ impl Brotli {
             &mut self.state,
         );
         out.extend_from_slice(self.scratch.get(..written).unwrap_or_default());
-        self.holds_more = false;
+        // It can ask for more input while there is more output.
+        self.holds_more = BrotliDecoderHasMoreOutput(&self.state);
         match result {
-            BrotliResult::ResultSuccess => self.over = true,
+            BrotliResult::ResultSuccess => (self.over, self.holds_more) = (true, false),
             BrotliResult::NeedsMoreOutput if written > 0 => self.holds_more = true,
-            BrotliResult::NeedsMoreInput if taken > 0 || input.is_empty() => {}
+            BrotliResult::NeedsMoreInput if taken > 0 || written > 0 || input.is_empty() && !self.holds_more => {}
             // A step without progress would be repeated for ever.
             _ => return Err(invalid("the body is not valid br")),
         }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::Write;
+use std::sync::{Arc, Mutex};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -257,18 +258,40 @@ fn a58_a_body_without_its_end_is_an_error() {
     }
 }
 
-/// A message that has come is handed on, though nothing comes after it for a while.
+/// A body that gives what it has been given, and waits for more.
+struct Fed(Arc<Mutex<VecDeque<Bytes>>>);
+
+impl Body for Fed {
+    type Data = Bytes;
+    type Error = TransportError;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+        match self.0.lock().unwrap().pop_front() {
+            Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece)))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// A message that has come is handed on whole, though nothing comes after it for a while.
 #[test]
 fn what_has_come_is_not_held_back() {
-    let messages = [&b"data: one\n\n"[..], b"data: two\n\n", b"data: three\n\n"];
+    let long = vec![7; 5 * PIECE + 1];
+    let messages = [&b"data: one\n\n"[..], b"data: two\n\n", &long, b"data: three\n\n"];
+    let mut cx = Context::from_waker(std::task::Waker::noop());
     for &coding in CODINGS {
-        let pieces: VecDeque<Bytes> = coding.flushed(&messages).into_iter().map(Bytes::from).collect();
-        let mut body = wrap(response(coding.name(), pieces, true), Codings::ALL).into_body();
-        for message in messages {
-            let piece = block_on(body.frame()).unwrap().unwrap().into_data().unwrap();
-            assert_eq!(piece, message, "{coding:?}");
+        let fed = Arc::new(Mutex::new(VecDeque::new()));
+        let mut head = response(coding.name(), VecDeque::new(), false);
+        *head.body_mut() = ResponseBody::boxed(Fed(Arc::clone(&fed)));
+        let mut body = wrap(head, Codings::ALL).into_body();
+        for (message, piece) in messages.into_iter().zip(coding.flushed(&messages)) {
+            fed.lock().unwrap().push_back(Bytes::from(piece));
+            let mut come = Vec::new();
+            while let Poll::Ready(frame) = Pin::new(&mut body).poll_frame(&mut cx) {
+                come.extend_from_slice(&frame.unwrap().unwrap().into_data().unwrap());
+            }
+            assert!(come == message, "{coding:?}: {} of {}", come.len(), message.len());
         }
-        assert!(block_on(body.frame()).is_none(), "{coding:?}");
     }
 }
 
@@ -363,6 +386,16 @@ mod of_zstd {
             assert_eq!(error.fault(), Fault::Decode);
             let source = std::error::Error::source(&error).unwrap().to_string();
             assert_eq!(source, "the zstd window is larger than 8 MiB (RFC 9659)");
+        }
+    }
+
+    /// Without one the input ends before the output does.
+    #[test]
+    fn a_frame_without_a_checksum_is_whole_too() {
+        let bytes = vec![7; 500_000];
+        let encoded = ::zstd::encode_all(&bytes[..], 3).unwrap();
+        for piece in [1, encoded.len() - 1, encoded.len()] {
+            assert_eq!(decode(Coding::Zstd, &encoded, piece, MAX).unwrap(), bytes);
         }
     }
 
