@@ -36,6 +36,13 @@ impl Draft {
         }
     }
 
+    /// Takes away what was set.
+    pub(crate) fn unset(&mut self, key: usize) {
+        if let Some(place) = self.given.get_mut(key) {
+            *place = None;
+        }
+    }
+
     pub(crate) fn given(&self, key: usize) -> Option<&Given> {
         self.given.get(key)?.as_ref()
     }

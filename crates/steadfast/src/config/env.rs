@@ -5,7 +5,7 @@
 //! | duration | seconds as a number (`2`, `0.25`), or with a unit (`250ms`) |
 //! | count, number | decimal digits; a number may have a point |
 //! | flag | `true` or `false` |
-//! | statuses, paths | a list with commas: `429, 503` |
+//! | statuses, paths | a list with commas: `429, 503`; paths also as a JSON array: `["/etc/a,b.pem"]` |
 //! | headers | a JSON object of strings: `{"X-Tenant": "acme"}` |
 //! | proxy | `true`, `false`, or a URL |
 //! | all others | as it stands |
@@ -113,7 +113,7 @@ fn strip<'a>(text: &'a str, start: &str) -> Option<&'a str> {
 
 /// A variable's text as the kind of value that its key takes; what does not read as one stays text, and is refused as
 /// text would be in a file.
-fn value_of(kind: &Kind, text: &str) -> Result<Value, Wrong> {
+pub(super) fn value_of(kind: &Kind, text: &str) -> Result<Value, Wrong> {
     Ok(match kind {
         Kind::Duration(_) | Kind::Number(_) => number(text),
         Kind::Count(_) => integer(text),
@@ -124,7 +124,11 @@ fn value_of(kind: &Kind, text: &str) -> Result<Value, Wrong> {
         },
         Kind::Statuses => Value::Array(text.split(',').map(|status| integer(status.trim()).anywhere()).collect()),
         Kind::Paths => {
-            Value::Array(text.split(',').map(|path| Value::Text(path.trim().to_owned()).anywhere()).collect())
+            let paths = serde_json::from_str(text).unwrap_or_else(|_| {
+                // Not JSON, so that a name may well begin with a bracket.
+                text.split(',').map(|path| path.trim().to_owned()).collect::<Vec<_>>()
+            });
+            Value::Array(paths.into_iter().map(|path| Value::Text(path).anywhere()).collect())
         }
         Kind::Headers => {
             let expected = "a JSON object of strings, such as {\"X-Tenant\": \"acme\"}";

@@ -9,7 +9,7 @@
 //! | `builder` | values from code |
 //! | `document`, `file` | values from a TOML file, with their places |
 //! | `env` | values from environment variables |
-//! | `loader` | which source wins |
+//! | `loader`, `merge` | the sources, and which of them wins |
 //! | `reference`, `schema` | the table as Markdown, and as a JSON Schema |
 //! | `problem`, `nearest` | everything that is wrong, said at once |
 
@@ -25,6 +25,7 @@ mod headers;
 pub(crate) mod keys;
 mod kind;
 mod loader;
+mod merge;
 mod nearest;
 mod pairs;
 mod problem;

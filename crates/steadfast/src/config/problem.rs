@@ -28,6 +28,8 @@ pub enum Origin {
     },
     /// A setter of the builder.
     Builder,
+    /// Set over all else, with [`Loader::set`](super::Loader::set).
+    Override,
 }
 
 impl fmt::Display for Origin {
@@ -37,6 +39,7 @@ impl fmt::Display for Origin {
             Self::File { file, line, column } => write!(f, "{}:{line}:{column}", clean(file, 300)),
             Self::Env { variable } => write!(f, "${}", clean(variable, 300)),
             Self::Builder => f.write_str("builder"),
+            Self::Override => f.write_str("override"),
         }
     }
 }
@@ -131,7 +134,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::At(Origin::Builder | Origin::Default) | Place::Everywhere => {}
+            Place::At(Origin::Builder | Origin::Override | Origin::Default) | Place::Everywhere => {}
             Place::At(origin) => write!(f, "{origin}: ")?,
             Place::File(file) => write!(f, "{}: ", clean(file, 300))?,
         }

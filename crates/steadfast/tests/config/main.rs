@@ -7,6 +7,7 @@ mod environment;
 mod faulty;
 mod files;
 mod hostile;
+mod overrides;
 mod pairs;
 mod reference;
 mod schema;
