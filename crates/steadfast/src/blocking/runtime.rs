@@ -319,7 +319,8 @@ mod tests {
 
     #[test]
     fn a_panic_leaves_the_thread_as_it_was() {
-        let panicked = std::panic::catch_unwind(|| run(async { panic!("on purpose") }, None));
+        let panics = std::future::poll_fn(|_| -> Poll<()> { panic!("on purpose") });
+        let panicked = std::panic::catch_unwind(|| run(panics, None));
         assert!(panicked.is_err() && !is_in_a_call());
         assert!(Handle::try_current().is_err());
         assert!(run(async { 7 }, None).is_ok());
