@@ -2,8 +2,8 @@
 
 mod builder;
 mod clients;
-mod exchange;
-mod request;
+pub(crate) mod exchange;
+pub(crate) mod request;
 mod response;
 mod streaming;
 
@@ -64,6 +64,7 @@ struct Handle {
 }
 
 /// Everything that is in force for a call. A reload makes another one; calls under way keep theirs.
+#[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) settings: Arc<Settings>,

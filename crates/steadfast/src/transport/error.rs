@@ -5,6 +5,8 @@ use std::fmt;
 
 use steadfast_http::{Fault, Sent};
 
+use crate::error::{BoxError, Error};
+
 /// Why an attempt got no (whole) response, and whether anything of the request was sent.
 #[derive(Debug)]
 pub struct TransportError {
@@ -30,6 +32,16 @@ impl TransportError {
     pub(crate) fn sent_before(mut self) -> Self {
         self.sent = Sent::Unknown;
         self
+    }
+
+    /// The refusal of a client or layer of ours further in, if that is what this error is about.
+    pub(crate) fn into_refusal(mut self) -> Result<Error, Self> {
+        match self.source.take().map(|source| source.downcast::<Error>()) {
+            Some(Ok(error)) if error.kind().is_refusal() => Ok(*error),
+            Some(Ok(error)) => Err(self.with_source(error as BoxError)),
+            Some(Err(other)) => Err(self.with_source(other)),
+            None => Err(self),
+        }
     }
 
     /// What went wrong, and in which phase.

@@ -11,6 +11,7 @@ mod deadlines;
 mod harness;
 mod headers;
 mod hostile;
+mod layers;
 mod rate_limit;
 mod reports;
 mod results;
