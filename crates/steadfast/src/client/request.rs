@@ -316,11 +316,11 @@ impl Ready {
     }
 }
 
+/// A response, how it came about, and what it holds on to while its body is read.
+type Delivered = (Answered, Report, Option<(Held, Time)>);
+
 /// The latest response, or the error of a call that got none.
-fn answer(
-    shared: &Shared,
-    finished: Finished<Result<Answered, TransportError>>,
-) -> Result<(Answered, Report, Option<(Held, Time)>), Error> {
+fn answer(shared: &Shared, finished: Finished<Result<Answered, TransportError>>) -> Result<Delivered, Error> {
     let Finished { response, failure, kind, report, held } = finished;
     if let Some(Ok(answered)) = response {
         return Ok((answered, report, held));

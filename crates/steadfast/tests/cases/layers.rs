@@ -353,8 +353,11 @@ fn c2_3_a_layer_around_a_service_with_explained_errors() {
     assert_eq!(calls.load(Ordering::SeqCst), 4);
 }
 
+/// Puts a layer around a service.
+type Wrap = Arc<dyn Fn(ClientService) -> ClientService>;
+
 /// Every single policy, each so that it has nothing to say.
-fn single_policies(clock: &VirtualClock) -> Vec<(&'static str, Arc<dyn Fn(ClientService) -> ClientService>)> {
+fn single_policies(clock: &VirtualClock) -> Vec<(&'static str, Wrap)> {
     let clock = || clock.clone();
     let deadline = DeadlineLayer::builder("one").clock(clock()).build().unwrap();
     let retry = RetryLayer::builder("one").clock(clock()).retries(0).build().unwrap();

@@ -10,6 +10,7 @@ mod basics;
 mod cancel;
 mod capacity;
 mod client;
+mod conformance;
 mod framing;
 mod gzip;
 mod resets;
