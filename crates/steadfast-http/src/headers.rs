@@ -57,6 +57,9 @@ pub struct Layers<'a> {
     pub deadline_header: Option<&'a HeaderName>,
     /// The headers that the call itself sets.
     pub call: Option<&'a HeaderMap>,
+    /// Whether they are those of a request that goes where it would have gone without us, as in a stack of layers: then
+    /// nothing of them is dropped, `Host`, `Content-Length` and what belongs to a connection included.
+    pub passed_on: bool,
 }
 
 /// The headers of a call: the same on each attempt, but for the span and the time that is left.
@@ -94,7 +97,7 @@ impl CallHeaders {
         };
         all.set(USER_AGENT, layers.user_agent);
         if let Some(configured) = layers.configured {
-            all.merge(configured, false)?;
+            all.merge(configured, Origin::Configured)?;
         }
         Ok(all)
     }
@@ -111,7 +114,8 @@ impl CallHeaders {
         all.set(AUTHORIZATION, layers.bearer);
         all.set(IDEMPOTENCY_KEY, layers.idempotency_key);
         if let Some(call) = layers.call {
-            let own = all.merge(call, true)?;
+            let origin = if layers.passed_on { Origin::PassedOn } else { Origin::Call };
+            let own = all.merge(call, origin)?;
             all.own_traceparent = own.contains(&&TRACEPARENT);
             all.own_tracestate = own.contains(&&TRACESTATE);
             all.deadline_header = all.deadline_header.filter(|name| !own.contains(&name));
@@ -127,14 +131,14 @@ impl CallHeaders {
     }
 
     /// Puts one source over what weaker ones gave; returns the names that it set.
-    fn merge<'a>(&mut self, source: &'a HeaderMap, of_call: bool) -> Result<Vec<&'a HeaderName>, InvalidHeader> {
+    fn merge<'a>(&mut self, source: &'a HeaderMap, origin: Origin) -> Result<Vec<&'a HeaderName>, InvalidHeader> {
         if self.headers.len() + source.len() > MAX_LINES {
             return Err(InvalidHeader::TooMany);
         }
         let named = named_by_connection(source);
         let of_connection = |name: &&HeaderName| {
-            let client = **name == CONTENT_LENGTH || (of_call && **name == HOST);
-            client || is_hop_by_hop(name) || named.contains(*name)
+            let client = **name == CONTENT_LENGTH || (origin == Origin::Call && **name == HOST);
+            origin != Origin::PassedOn && (client || is_hop_by_hop(name) || named.contains(*name))
         };
         let (drop, keep): (Vec<_>, Vec<_>) = source.keys().partition(of_connection);
         self.dropped.extend(drop.into_iter().cloned());
@@ -180,6 +184,14 @@ impl CallHeaders {
         }
         headers
     }
+}
+
+/// Where headers come from, which decides what of them is dropped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Configured,
+    Call,
+    PassedOn,
 }
 
 /// A value that says itself whether it is a secret.

@@ -33,6 +33,11 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Whether nothing was sent because we did not want to.
+    pub(crate) const fn is_refusal(self) -> bool {
+        !matches!(self, Self::Timeout | Self::Unreachable)
+    }
+
     /// The word used by reports, problem documents and the command's JSON.
     pub const fn name(self) -> &'static str {
         match self {

@@ -9,6 +9,7 @@
 //! | call an upstream over HTTP | [`ServiceClient`], or [`Clients`] for all of a configuration |
 //! | do so from plain threads | `blocking`, behind the feature of that name |
 //! | protect any other operation | [`Guard`] |
+//! | fit into a stack of tower's | `layer` and `transport::service`, behind the feature `tower` |
 //! | read a configuration | [`config::Loader`] |
 //! | learn why a call ended as it did | [`Report`], on every [`Response`] and [`Error`] |
 //! | test without waiting | `testing`, behind the feature of that name |
@@ -25,6 +26,8 @@ mod doctests;
 mod error;
 mod event;
 mod guard;
+#[cfg(feature = "tower")]
+pub mod layer;
 mod operation;
 pub mod report;
 mod snapshot;

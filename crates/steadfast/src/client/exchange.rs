@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Response, Uri};
+use http::{Extensions, HeaderMap, Method, Response, Uri, Version};
 use steadfast_http::headers::CallHeaders;
 use steadfast_http::trace::TraceContext;
 use steadfast_http::{Fault, Repeat, Sent, judge_fault, judge_response};
@@ -90,6 +90,8 @@ impl fmt::Debug for Hooks {
 pub(crate) struct Prepared {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
+    pub(crate) version: Version,
+    pub(crate) extensions: Extensions,
     pub(crate) headers: Arc<CallHeaders>,
     pub(crate) body: RequestBody,
     pub(crate) repeat: Repeat,
@@ -105,6 +107,9 @@ pub(crate) enum Reading {
     Whole,
     /// By the caller (7.6).
     AsItComes,
+    /// By the caller, and still encoded as it was sent.
+    #[cfg(feature = "tower")]
+    Untouched,
 }
 
 /// A response: read whole, or with its body still to come.
@@ -156,6 +161,8 @@ impl<'a> HttpOperation<'a> {
         let mut request = http::Request::new(body);
         *request.method_mut() = self.request.method.clone();
         *request.uri_mut() = self.request.uri.clone();
+        *request.version_mut() = self.request.version;
+        *request.extensions_mut() = self.request.extensions.clone();
         Ok(request)
     }
 
@@ -166,8 +173,10 @@ impl<'a> HttpOperation<'a> {
 
     /// Hands the body over as it comes, unless another attempt may follow, which needs this one's response whole (7.1).
     async fn read(&self, response: Response<ResponseBody>, head_after: Duration) -> Result<Answered, TransportError> {
-        if self.request.reading == Reading::AsItComes {
-            let (head, body) = decode::wrap(response, self.shared.codings).into_parts();
+        if self.request.reading != Reading::Whole {
+            let decoded = self.request.reading == Reading::AsItComes;
+            let (head, body) =
+                if decoded { decode::wrap(response, self.shared.codings) } else { response }.into_parts();
             let answered = Answered { head, body: Bytes::new(), open: Some(Box::new(body)), head_after };
             let stale = answered.head.extensions.get::<Stale408>().is_some();
             if !stale && self.assess(&answered).advice != Advice::Retry {

@@ -3,10 +3,10 @@
 mod build_error;
 mod builder;
 mod clients;
-mod exchange;
+pub(crate) mod exchange;
 pub mod multipart;
 mod reload;
-mod request;
+pub(crate) mod request;
 mod response;
 pub mod stream_read;
 mod streaming;
@@ -72,6 +72,7 @@ struct Handle {
 }
 
 /// Everything that is in force for a call. A reload makes another one; calls under way keep theirs.
+#[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) upstream: Arc<Upstream>,
     pub(crate) settings: Arc<Settings>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Version};
 use serde::Serialize;
 use steadfast_http::headers::Layers;
 use steadfast_http::{CallContext, Payload, Repeat};
@@ -253,13 +253,7 @@ impl RequestBuilder {
     /// As `send`.
     pub fn send_streaming(self) -> impl Future<Output = Result<StreamingResponse, Error>> + Send + 'static {
         let ready = self.ready(Reading::AsItComes);
-        async move {
-            let Ready { shared, options, prepared } = ready?;
-            let mut operation = HttpOperation::new(&shared, prepared);
-            let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
-            let (answered, report, held) = answer(&shared, finished)?;
-            Ok(StreamingResponse::new(&shared.upstream, answered, report, held))
-        }
+        async move { ready?.stream().await }
     }
 
     /// What is left of the deadline of the request being served.
@@ -310,22 +304,34 @@ impl RequestBuilder {
             None => self.body,
         };
         body.keep_unless_set(shared.settings.replay_buffer_bytes);
-        Ok(Prepared { method: self.method, uri, headers, body, repeat, trace, reading })
+        let (version, extensions) = (Version::HTTP_11, Extensions::new());
+        Ok(Prepared { method: self.method, uri, version, extensions, headers, body, repeat, trace, reading })
     }
 }
 
 /// A call that is about to be made.
-struct Ready {
-    shared: Arc<Shared>,
-    options: Options<'static>,
-    prepared: Prepared,
+pub(crate) struct Ready {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) options: Options<'static>,
+    pub(crate) prepared: Prepared,
 }
 
+impl Ready {
+    /// Makes the call, and hands the response over as soon as its head is there.
+    pub(crate) async fn stream(self) -> Result<StreamingResponse, Error> {
+        let Self { shared, options, prepared } = self;
+        let mut operation = HttpOperation::new(&shared, prepared);
+        let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
+        let (answered, report, held) = answer(&shared, finished)?;
+        Ok(StreamingResponse::new(&shared.upstream, answered, report, held))
+    }
+}
+
+/// A response, how it came about, and what it holds on to while its body is read.
+type Delivered = (Answered, Report, Option<Held>);
+
 /// The latest response, or the error of a call that got none.
-fn answer(
-    shared: &Shared,
-    finished: Finished<Result<Answered, TransportError>>,
-) -> Result<(Answered, Report, Option<Held>), Error> {
+fn answer(shared: &Shared, finished: Finished<Result<Answered, TransportError>>) -> Result<Delivered, Error> {
     let Finished { response, failure, kind, report, held } = finished;
     if let Some(Ok(answered)) = response {
         return Ok((answered, report, held));
@@ -335,8 +341,13 @@ fn answer(
     let source = failure
         .and_then(Result::err)
         .filter(|error: &TransportError| last == Some(Outcome::Fault(error.fault())))
-        .map(Into::into);
-    Err(Error::new(kind, &shared.upstream.name, report).with_source(source))
+        .map(TransportError::into_refusal);
+    match source {
+        // A client or layer of ours further in has refused: its word is the answer.
+        Some(Ok(refusal)) => Err(refusal),
+        Some(Err(error)) => Err(Error::new(kind, &shared.upstream.name, report).with_source(Some(error.into()))),
+        None => Err(Error::new(kind, &shared.upstream.name, report)),
+    }
 }
 
 /// Whether the call adds nothing to what every call has.

@@ -5,6 +5,8 @@ use std::fmt;
 
 use steadfast_http::{Fault, Sent};
 
+use crate::error::{BoxError, Error};
+
 /// Why an attempt got no (whole) response, and whether anything of the request was sent.
 #[derive(Debug)]
 pub struct TransportError {
@@ -35,6 +37,16 @@ impl TransportError {
     /// The low-level error, to be put behind another one.
     pub(crate) fn into_source(self) -> Option<Box<dyn StdError + Send + Sync>> {
         self.source
+    }
+
+    /// The refusal of a client or layer of ours further in, if that is what this error is about.
+    pub(crate) fn into_refusal(mut self) -> Result<Error, Self> {
+        match self.source.take().map(|source| source.downcast::<Error>()) {
+            Some(Ok(error)) if error.kind().is_refusal() => Ok(*error),
+            Some(Ok(error)) => Err(self.with_source(error as BoxError)),
+            Some(Err(other)) => Err(self.with_source(other)),
+            None => Err(self),
+        }
     }
 
     /// What went wrong, and in which phase.

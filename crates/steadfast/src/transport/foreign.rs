@@ -163,10 +163,10 @@ fn of_steadfast(error: &Error) -> (Fault, Sent) {
     let sent = if attempts.all(|attempt| attempt.sent == Sent::No) { Sent::No } else { Sent::Unknown };
     let last = error.report().attempts().last().map(|last| last.outcome);
     match (error.kind(), last) {
-        (ErrorKind::Timeout, _) => (Fault::AttemptTimeout, sent),
+        // Nothing that another attempt could mend (2.12), and no word about the upstream.
+        (kind, _) if kind.is_refusal() => (Fault::LocalProtocol, sent),
         (ErrorKind::Unreachable, Some(Outcome::Fault(fault))) => (fault, sent),
-        // It was refused: nothing that another attempt could mend (2.12), and no word about the upstream.
-        _ => (Fault::LocalProtocol, sent),
+        _ => (Fault::AttemptTimeout, sent),
     }
 }
 

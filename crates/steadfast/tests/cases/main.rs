@@ -12,6 +12,7 @@ mod deadlines;
 mod harness;
 mod headers;
 mod hostile;
+mod layers;
 mod rate_limit;
 mod reload;
 mod reports;

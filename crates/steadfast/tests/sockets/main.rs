@@ -11,6 +11,7 @@ mod blocking;
 mod cancel;
 mod capacity;
 mod client;
+mod conformance;
 mod framing;
 mod gzip;
 mod proxy;

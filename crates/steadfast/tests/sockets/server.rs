@@ -30,7 +30,7 @@ pub(crate) fn ms(millis: u64) -> Duration {
 /// What the server does next on a connection. After the last step it closes.
 #[derive(Clone)]
 pub(crate) enum Step {
-    /// Reads one request: its head, and the body that its `Content-Length` names.
+    /// Reads one request: its head, and the body that its `Content-Length` names, or its chunks to the last.
     Read,
     /// Reads this many bytes and throws them away.
     ReadSome(usize),
@@ -277,16 +277,18 @@ pub(crate) async fn perform(
 
 async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Option<String> {
     let mut request = Vec::new();
-    let mut length = None;
+    let (mut length, mut chunked) = (None, false);
     loop {
         if length.is_none()
             && let Some(end) = request.windows(4).position(|window| window == b"\r\n\r\n")
         {
             let head = String::from_utf8_lossy(&request[..end]).to_lowercase();
             let body = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+            chunked = head.lines().any(|line| line == "transfer-encoding: chunked");
             length = Some(end + 4 + body.unwrap_or(0));
         }
-        if length.is_some_and(|length| request.len() >= length) {
+        let is_over = !chunked || request.ends_with(b"\r\n0\r\n\r\n");
+        if is_over && length.is_some_and(|length| request.len() >= length) {
             return Some(String::from_utf8_lossy(&request).into_owned());
         }
         let mut byte = [0; 4096];

@@ -1,0 +1,590 @@
+//! The client and its policies as layers of a tower stack.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HOST, TE, USER_AGENT};
+use http::{HeaderMap, Method, Request, Response, Version};
+use http_body_util::{BodyExt, Full};
+use steadfast::layer::{
+    BulkheadLayer, CallOptions, CircuitBreakerLayer, ClientLayer, ClientService, DeadlineLayer, GuardLayer,
+    GuardService, RateLimitLayer, RetryLayer,
+};
+use steadfast::policy::breaker::State;
+use steadfast::testing::{Script, Step, VirtualClock};
+use steadfast::transport::{Exchange, Outgoing, Progress, RequestBody, ResponseBody, ServiceTransport, TransportError};
+use steadfast::{
+    BoxError, CallContext, ClientBuilder, Error, ErrorKind, Fault, Guard, GuardError, Report, Sent, ServiceClient,
+    StreamingBody,
+};
+use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
+
+use crate::harness::{ms, secs};
+
+type Answer = Result<Response<StreamingBody>, Error>;
+
+/// A scripted upstream behind a tower service, and the clock of everything.
+struct Stack {
+    clock: VirtualClock,
+    upstream: Script,
+}
+
+/// The upstream as a service.
+fn wire(
+    upstream: &Script,
+) -> impl Service<Request<RequestBody>, Response = Response<ResponseBody>, Error = TransportError, Future: Send>
++ Clone
++ Send
++ 'static {
+    let upstream = upstream.clone();
+    service_fn(move |request| {
+        let upstream = upstream.clone();
+        async move { upstream.exchange(Outgoing::new(request), &mut Progress::default()).await }
+    })
+}
+
+impl Stack {
+    fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        let clock = VirtualClock::new();
+        Self { upstream: Script::new(clock.clone(), steps), clock }
+    }
+
+    fn layer(&self, configure: impl FnOnce(ClientBuilder) -> ClientBuilder) -> ClientLayer {
+        let builder = ServiceClient::builder("http://unused.test").name("billing").clock(self.clock.clone()).seed(7);
+        configure(builder).build_layer().unwrap()
+    }
+
+    /// The upstream inside of this layer.
+    fn within(&self, layer: &impl Layer<ClientService, Service = ClientService>) -> ClientService {
+        layer.layer(self.bare())
+    }
+
+    /// The upstream with nothing around it that does anything: `ClientService` is what layers of ours make of any service.
+    fn bare(&self) -> ClientService {
+        DeadlineLayer::builder("bare").clock(self.clock.clone()).build().unwrap().layer(wire(&self.upstream))
+    }
+
+    fn run<F: Future>(&self, future: F) -> F::Output {
+        self.clock.run(future).expect("the call waits only for the clock")
+    }
+
+    fn send(&self, service: &ClientService, request: Request<RequestBody>) -> Answer {
+        self.run(service.clone().oneshot(request))
+    }
+
+    fn get(&self, service: &ClientService) -> Answer {
+        self.send(service, get())
+    }
+
+    fn assert_at_rest(&self) {
+        assert_eq!((self.upstream.in_flight(), self.clock.armed_timers()), (0, 0));
+    }
+}
+
+fn request(method: Method, body: impl Into<RequestBody>) -> Request<RequestBody> {
+    Request::builder().method(method).uri("http://billing.test/x?y=1").body(body.into()).unwrap()
+}
+
+fn get() -> Request<RequestBody> {
+    request(Method::GET, "")
+}
+
+fn post() -> Request<RequestBody> {
+    request(Method::POST, "abc")
+}
+
+fn with_options(mut request: Request<RequestBody>, options: CallOptions) -> Request<RequestBody> {
+    request.extensions_mut().insert(options);
+    request
+}
+
+fn kind(answer: &Answer) -> ErrorKind {
+    answer.as_ref().expect_err("an error").kind()
+}
+
+fn report(answer: &Answer) -> &Report {
+    match answer {
+        Ok(response) => response.extensions().get::<Report>().expect("a report"),
+        Err(error) => error.report(),
+    }
+}
+
+/// The status, or the kind of the error, and how many attempts there were.
+fn ending(answer: &Answer) -> (String, u32) {
+    let end = match answer {
+        Ok(response) => response.status().as_str().to_owned(),
+        Err(error) => error.kind().name().to_owned(),
+    };
+    (end, report(answer).attempt_count())
+}
+
+fn text(stack: &Stack, answer: Answer) -> Bytes {
+    stack.run(answer.unwrap().into_body().collect()).unwrap().to_bytes()
+}
+
+/// 2.4, 2.8, 7.4
+#[test]
+fn c2_8_a_layer_retries_with_the_same_request_and_reports_it() {
+    let stack = Stack::new([Step::status(503), Step::status(502), Step::status(200).body("paid")]);
+    let service = stack.layer(|client| client).layer(wire(&stack.upstream));
+    let mut sent = request(Method::PUT, "abc");
+    sent.headers_mut().insert("x-own", "1".parse().unwrap());
+    let answer = stack.send(&service, sent);
+    assert_eq!(ending(&answer), ("200".to_owned(), 3));
+    assert_eq!((report(&answer).ended().name(), report(&answer).waits().len()), ("response", 2));
+    assert_eq!(text(&stack, answer), "paid");
+    for seen in stack.upstream.seen() {
+        assert_eq!((seen.method, seen.uri.to_string()), (Method::PUT, "http://billing.test/x?y=1".to_owned()));
+        assert_eq!((&seen.headers["x-own"], seen.body), (&http::HeaderValue::from_static("1"), Bytes::from("abc")));
+    }
+    stack.assert_at_rest();
+}
+
+/// 2.2, 2.3
+#[test]
+fn c2_2_what_may_be_repeated_is_as_everywhere() {
+    let cases: [(Step, Request<RequestBody>, &str, u32); 6] = [
+        (Step::reset(), post(), "unreachable", 1),
+        (Step::refuse(), post(), "unreachable", 3),
+        (Step::reset(), with_options(post(), CallOptions::new().retry(true)), "unreachable", 3),
+        (Step::reset(), with_options(get(), CallOptions::new().retry(false)), "unreachable", 1),
+        (Step::status(500), get(), "500", 1),
+        (Step::status(503), get(), "503", 3),
+    ];
+    for (step, request, end, attempts) in cases {
+        let stack = Stack::new([step]);
+        let service = stack.layer(|client| client).layer(wire(&stack.upstream));
+        assert_eq!(ending(&stack.send(&service, request)), (end.to_owned(), attempts));
+    }
+    let stack = Stack::new([Step::reset()]);
+    let service = stack.layer(|client| client).layer(wire(&stack.upstream));
+    for (key, end, attempts) in [("k1", "unreachable", 3), ("", "invalid_request", 0)] {
+        let mut request = post();
+        request.headers_mut().insert("idempotency-key", key.parse().unwrap());
+        assert_eq!(ending(&stack.send(&service, request)), (end.to_owned(), attempts));
+    }
+}
+
+/// 0.2, 4.1, 4.5
+#[test]
+fn c4_1_clones_and_services_of_one_layer_share_one_breaker() {
+    let stack = Stack::new([Step::status(503)]);
+    let layer = stack.layer(|client| client.retries(0).breaker_failures(3));
+    let first = layer.layer(wire(&stack.upstream));
+    let second = layer.clone().layer(wire(&stack.upstream));
+    for service in [&first, &second, &first.clone()] {
+        assert_eq!(ending(&stack.get(service)), ("503".to_owned(), 1));
+    }
+    assert_eq!(layer.snapshot().breaker.state, State::Open);
+    for service in [&first, &second] {
+        let answer = stack.get(service);
+        assert_eq!(ending(&answer), ("circuit_open".to_owned(), 0));
+        let error = answer.unwrap_err();
+        assert_eq!(
+            (error.retry_after(), error.to_string().as_str()),
+            (Some(secs(15)), "circuit breaker 'billing' is open")
+        );
+    }
+    assert_eq!(stack.upstream.requests(), 3);
+    // Another layer is another upstream.
+    assert_eq!(ending(&stack.get(&stack.layer(|client| client.retries(0)).layer(wire(&stack.upstream)))).0, "503");
+    layer.reset_breaker();
+    stack.upstream.play([Step::status(200)]);
+    assert_eq!(ending(&stack.get(&first)).0, "200");
+    layer.force_open();
+    assert_eq!(ending(&stack.get(&second)).0, "circuit_open");
+}
+
+/// A94, 4.6, 5.1: being ready reserves nothing, so a service that is ready and never called keeps nobody out.
+#[test]
+fn a94_readiness_reserves_nothing() {
+    let stack = Stack::new([Step::status(200).after(ms(50))]);
+    let layer = stack.layer(|client| client.max_concurrent(1).bulkhead_wait(Duration::ZERO).rate_limit(1));
+    let service = layer.layer(wire(&stack.upstream));
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut ready: Vec<_> = (0..100).map(|_| service.clone()).collect();
+    for service in &mut ready {
+        assert!(matches!(Service::<Request<RequestBody>>::poll_ready(service, &mut cx), Poll::Ready(Ok(()))));
+    }
+    assert_eq!((layer.snapshot().line.in_use, layer.snapshot().line.queued), (0, 0));
+    assert_eq!(ending(&stack.get(&service)).0, "200");
+    drop(ready);
+}
+
+/// 5.1, 5.2, 2.8: a slot is held to the end of the body, and free during a backoff.
+#[test]
+fn c5_2_the_slot_covers_the_body() {
+    let stack = Stack::new([Step::status(503), Step::status(200).body("paid")]);
+    let layer = stack.layer(|client| client.max_concurrent(1).bulkhead_wait(Duration::ZERO));
+    let service = layer.layer(wire(&stack.upstream));
+    let held = stack.get(&service);
+    assert_eq!((ending(&held), layer.snapshot().line.in_use), (("200".to_owned(), 2), 1));
+    assert_eq!(kind(&stack.get(&service)), ErrorKind::BulkheadFull);
+    assert_eq!(text(&stack, held), "paid");
+    assert_eq!(layer.snapshot().line.in_use, 0);
+    drop(stack.get(&service));
+    assert_eq!(layer.snapshot().line.in_use, 0, "a response that is dropped gives its slot back");
+}
+
+/// 1.1, 1.4, 1.6
+#[test]
+fn c1_4_the_deadline_drops_the_inner_future() {
+    let stack = Stack::new([Step::hang()]);
+    stack.upstream.set_read_timeout(secs(3_600));
+    let service = stack.layer(|client| client.total_timeout(secs(3))).layer(wire(&stack.upstream));
+    assert_eq!(kind(&stack.get(&service)), ErrorKind::Timeout);
+    assert_eq!(stack.clock.now().as_nanos(), 3_000_000_000);
+    let answer = stack.send(&service, with_options(get(), CallOptions::new().timeout(secs(1))));
+    assert_eq!((kind(&answer), stack.clock.now().as_nanos()), (ErrorKind::Timeout, 4_000_000_000));
+    let late = CallOptions::new().deadline(std::time::Instant::now());
+    assert_eq!(ending(&stack.send(&service, with_options(get(), late))), ("timeout".to_owned(), 0));
+    stack.assert_at_rest();
+}
+
+/// 1.6: dropping a call gives everything back, and is no verdict.
+#[test]
+fn c1_6_a_dropped_call_leaves_nothing_behind() {
+    let stack = Stack::new([Step::hang()]);
+    let layer = stack.layer(|client| client.max_concurrent(1));
+    let service = layer.layer(wire(&stack.upstream));
+    {
+        let mut call = pin!(service.clone().oneshot(get()));
+        assert!(call.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert_eq!((stack.upstream.in_flight(), layer.snapshot().line.in_use), (1, 1));
+    }
+    assert_eq!((layer.snapshot().line.in_use, layer.snapshot().breaker.failures), (0, 0));
+    stack.assert_at_rest();
+}
+
+/// What reached the innermost service.
+#[derive(Clone, Default)]
+struct Heads(Arc<Mutex<Vec<http::request::Parts>>>);
+
+impl Heads {
+    /// A service that notes what it gets, and answers with a gzip body.
+    fn service(
+        &self,
+    ) -> impl Service<Request<RequestBody>, Response = Response<Full<Bytes>>, Error = BoxError, Future: Send>
+    + Clone
+    + Send
+    + 'static {
+        let heads = Arc::clone(&self.0);
+        service_fn(move |request: Request<RequestBody>| {
+            heads.lock().unwrap().push(request.into_parts().0);
+            let response = Response::builder().header(CONTENT_ENCODING, "gzip");
+            std::future::ready(Ok(response.body(Full::new(gzip("paid"))).unwrap()))
+        })
+    }
+
+    fn last(&self) -> http::request::Parts {
+        self.0.lock().unwrap().pop().unwrap()
+    }
+}
+
+fn gzip(text: &str) -> Bytes {
+    use std::io::Write;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap().into()
+}
+
+/// 8.1: what the upstream configures is weaker than what the request has, and nothing of the request is lost.
+#[test]
+fn c8_1_the_request_passes_as_it_is_and_what_it_lacks_is_added() {
+    let (stack, heads) = (Stack::new([]), Heads::default());
+    let layer = stack.layer(|client| {
+        client.header("x-team", "a").header("x-own", "weak").user_agent("layered").deadline_header("x-time-left")
+    });
+    let service = layer.layer(heads.service());
+    let mut request = request(Method::POST, "abc");
+    *request.version_mut() = Version::HTTP_2;
+    for (name, value) in [(HOST, "other.test"), (CONTENT_LENGTH, "3"), (TE, "trailers")] {
+        request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    request.headers_mut().insert("x-own", "strong".parse().unwrap());
+    request.extensions_mut().insert(7_u8);
+    let context = CallContext::new().with_request_id("r-1");
+    let answer = stack.send(&service, with_options(request, CallOptions::new().context(&context)));
+    let head = heads.last();
+    assert_eq!(head.version, Version::HTTP_2);
+    assert_eq!((head.extensions.get::<u8>(), head.extensions.get::<CallOptions>().is_some()), (Some(&7), false));
+    let value = |name: &str| head.headers.get_all(name).iter().map(|value| value.to_str().unwrap()).collect::<Vec<_>>();
+    for (name, expected) in [
+        ("host", "other.test"),
+        ("content-length", "3"),
+        ("te", "trailers"),
+        ("x-own", "strong"),
+        ("x-team", "a"),
+        ("user-agent", "layered"),
+        ("accept-encoding", "gzip"),
+        ("x-request-id", "r-1"),
+        ("x-time-left", "30000"),
+    ] {
+        let found = value(name);
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        assert!(name == "accept-encoding" || found == [expected], "{name}: {found:?}");
+    }
+    assert!(answer.as_ref().unwrap().headers().get(CONTENT_ENCODING).is_none());
+    assert_eq!(text(&stack, answer), "paid");
+}
+
+/// 2.3: what the inner service's errors mean can be said in a layer too.
+#[test]
+fn c2_3_a_layer_around_a_service_with_explained_errors() {
+    let stack = Stack::new([]);
+    let calls = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&calls);
+    let refused = service_fn(move |_: Request<RequestBody>| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let error = io::Error::from(io::ErrorKind::ConnectionRefused);
+        std::future::ready(Err::<Response<Full<Bytes>>, _>(error))
+    });
+    let explained = ServiceTransport::new(refused.clone()).with_errors(|_| Some((Fault::Connect, Sent::No)));
+    let layer = stack.layer(|client| client);
+    assert_eq!(ending(&stack.send(&layer.layer(refused), post())), ("unreachable".to_owned(), 1));
+    assert_eq!(ending(&stack.send(&layer.layer(explained), post())), ("unreachable".to_owned(), 3));
+    assert_eq!(calls.load(Ordering::SeqCst), 4);
+}
+
+/// Puts a layer around a service.
+type Wrap = Arc<dyn Fn(ClientService) -> ClientService>;
+
+/// Every single policy, each so that it has nothing to say.
+fn single_policies(clock: &VirtualClock) -> Vec<(&'static str, Wrap)> {
+    let clock = || clock.clone();
+    let deadline = DeadlineLayer::builder("one").clock(clock()).build().unwrap();
+    let retry = RetryLayer::builder("one").clock(clock()).retries(0).build().unwrap();
+    let breaker =
+        CircuitBreakerLayer::builder("one").clock(clock()).breaker_failures(1_000).breaker_minimum_calls(9_999);
+    let breaker = breaker.build().unwrap();
+    let bulkhead = BulkheadLayer::builder("one").clock(clock()).max_concurrent(1_000).build().unwrap();
+    let rate_limit = RateLimitLayer::builder("one").clock(clock()).rate_limit(1_000).build().unwrap();
+    vec![
+        ("deadline", Arc::new(move |inner| deadline.layer(inner))),
+        ("retry", Arc::new(move |inner| retry.layer(inner))),
+        ("breaker", Arc::new(move |inner| breaker.layer(inner))),
+        ("bulkhead", Arc::new(move |inner| bulkhead.layer(inner))),
+        ("rate limit", Arc::new(move |inner| rate_limit.layer(inner))),
+    ]
+}
+
+#[test]
+fn a_single_policy_does_nothing_else() {
+    let stack = Stack::new([Step::status(503).after(secs(40))]);
+    for (name, layer) in single_policies(&stack.clock) {
+        // No retry, no breaker, no bulkhead, no deadline: 300 at once, all failing, all slow.
+        let service = layer(stack.bare());
+        let before = stack.upstream.requests();
+        let answers = stack.run(join_all((0..300).map(|_| service.clone().oneshot(get()))));
+        for answer in &answers {
+            assert_eq!(ending(answer), ("503".to_owned(), 1), "{name}");
+            assert!(report(answer).waits().is_empty(), "{name}");
+        }
+        assert_eq!(stack.upstream.requests() - before, 300, "{name}");
+        // Nothing added to the request, nothing decoded in the response.
+        let heads = Heads::default();
+        let bare = DeadlineLayer::builder("bare").clock(stack.clock.clone()).build().unwrap().layer(heads.service());
+        let answer = stack.get(&layer(bare));
+        let headers: HeaderMap = heads.last().headers;
+        assert!(headers.is_empty() && !headers.contains_key(USER_AGENT) && !headers.contains_key(ACCEPT_ENCODING));
+        assert_eq!(answer.as_ref().unwrap().headers()[CONTENT_ENCODING], "gzip", "{name}");
+        assert_eq!(text(&stack, answer), gzip("paid"), "{name}");
+    }
+    stack.assert_at_rest();
+}
+
+/// And each does what it is for.
+#[test]
+fn a_single_policy_does_its_own() {
+    let stack = Stack::new([Step::status(503), Step::status(200)]);
+    let clock = || stack.clock.clone();
+    let retry = RetryLayer::builder("retry").clock(clock()).retries(1).build().unwrap();
+    assert_eq!(ending(&stack.get(&stack.within(&retry))), ("200".to_owned(), 2));
+
+    stack.upstream.play([Step::status(200).after(secs(2))]);
+    let deadline = DeadlineLayer::builder("deadline").clock(clock()).total_timeout(secs(1)).build().unwrap();
+    assert_eq!(ending(&stack.get(&stack.within(&deadline))), ("timeout".to_owned(), 1));
+
+    let bulkhead = BulkheadLayer::builder("bulkhead").clock(clock()).max_concurrent(1).bulkhead_wait(ms(500));
+    let service = stack.within(&bulkhead.build().unwrap());
+    let answers = stack.run(join_all((0..2).map(|_| service.clone().oneshot(get()))));
+    assert_eq!(answers.iter().map(ending).map(|end| end.0).collect::<Vec<_>>(), ["200", "bulkhead_full"]);
+
+    stack.upstream.play([Step::status(200)]);
+    let rate = RateLimitLayer::builder("rate").clock(clock()).rate_limit(1).rate_limit_period(secs(5)).build().unwrap();
+    let service = stack.within(&rate);
+    let answers: Vec<_> = (0..2).map(|_| stack.get(&service)).collect();
+    assert_eq!(report(&answers[1]).waits()[0].duration, secs(5));
+
+    stack.upstream.play([Step::status(503)]);
+    let breaker = CircuitBreakerLayer::builder("breaker").clock(clock()).breaker_failures(2).build().unwrap();
+    let service = stack.within(&breaker);
+    let ends: Vec<_> = (0..3).map(|_| ending(&stack.get(&service)).0).collect();
+    assert_eq!(ends, ["503", "503", "circuit_open"]);
+    assert_eq!(breaker.snapshot().breaker.state, State::Open);
+    // A probe that never ends gives its place up after 30 s.
+    stack.upstream.play([Step::hang(), Step::status(200)]);
+    stack.upstream.set_read_timeout(secs(3_600));
+    stack.clock.advance(secs(15));
+    let mut stuck = Box::pin(service.clone().oneshot(get()));
+    assert!(stuck.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    stack.clock.advance(secs(29));
+    assert_eq!(ending(&stack.get(&service)).0, "circuit_open");
+    stack.clock.advance(secs(1));
+    assert_eq!(ending(&stack.get(&service)).0, "200");
+}
+
+/// What a stack of single layers must still hold: 2.12, 11.3.
+#[test]
+fn c2_12_an_inner_refusal_passes_through_as_it_is() {
+    let stack = Stack::new([Step::status(503)]);
+    let clock = || stack.clock.clone();
+    let breaker = CircuitBreakerLayer::builder("inner").clock(clock()).breaker_failures(1).build().unwrap();
+    let retry = RetryLayer::builder("outer").clock(clock()).backoff_base(ms(10)).build().unwrap();
+    let outer_breaker = CircuitBreakerLayer::builder("outer").clock(clock()).breaker_failures(1).build().unwrap();
+    let stacked = ServiceBuilder::new().layer(&outer_breaker).layer(&retry).layer(&breaker).service(stack.bare());
+    // The first attempt opens the inner breaker; the retry is refused, and the 503 is what comes back (7.1).
+    assert_eq!(ending(&stack.get(&stacked)).0, "503");
+    outer_breaker.snapshot();
+    assert_eq!(stack.upstream.requests(), 1);
+    let through = ServiceBuilder::new().layer(&retry).layer(&breaker).service(stack.bare());
+    let error = stack.get(&through).unwrap_err();
+    assert_eq!((error.kind(), error.upstream(), error.attempts()), (ErrorKind::CircuitOpen, "inner", 0));
+    assert!(error.retry_after().is_some());
+    assert_eq!(stack.upstream.requests(), 1);
+    // It is no verdict of the outer one.
+    let fresh = CircuitBreakerLayer::builder("fresh").clock(clock()).breaker_failures(1).build().unwrap();
+    assert_eq!(kind(&stack.get(&fresh.layer(through))), ErrorKind::CircuitOpen);
+    assert_eq!(fresh.snapshot().breaker.state, State::Closed);
+}
+
+/// A deadline further in is an attempt that took too long, and may be retried.
+#[test]
+fn an_inner_deadline_is_an_attempts_timeout() {
+    let stack = Stack::new([Step::hang(), Step::status(200)]);
+    let deadline = DeadlineLayer::builder("inner").clock(stack.clock.clone()).total_timeout(secs(1)).build().unwrap();
+    let retry = RetryLayer::builder("outer").clock(stack.clock.clone()).seed(7).build().unwrap();
+    let stacked = ServiceBuilder::new().layer(retry).layer(deadline).service(wire(&stack.upstream));
+    let answer = stack.get(&stacked);
+    let outcomes: Vec<_> = report(&answer).attempts().map(|attempt| attempt.outcome.name().into_owned()).collect();
+    assert_eq!(outcomes, ["attempt_timeout", "200"]);
+}
+
+#[test]
+fn bodies_that_stacks_have_are_taken() {
+    use http_body_util::{Empty, combinators::UnsyncBoxBody};
+    let stack = Stack::new([Step::status(503), Step::status(200)]);
+    let service = stack.layer(|client| client).layer(wire(&stack.upstream));
+    let send = |body: RequestBody| {
+        let answer = stack.run(service.clone().oneshot(request(Method::PUT, body)));
+        assert!(answer.is_ok());
+        stack.upstream.play([Step::status(503), Step::status(200)]);
+    };
+    send(Full::new(Bytes::from("abc")).into());
+    send(UnsyncBoxBody::new(Full::new(Bytes::from("abc"))).into());
+    send(Full::new(Bytes::from("abc")).boxed().into());
+    send(Empty::new().into());
+    let bodies: Vec<_> = stack.upstream.seen().into_iter().map(|seen| seen.body).collect();
+    assert_eq!(bodies, ["abc", "abc", "abc", "abc", "abc", "abc", "", ""]);
+    // A whole body is kept whatever its length; the stack's own request types need no conversion by hand.
+    let large = Full::new(Bytes::from(vec![b'x'; 1 << 20]));
+    let request = Request::put("http://billing.test/").body(large).unwrap();
+    let answer = stack.run(service.clone().oneshot(request));
+    assert_eq!(ending(&answer), ("200".to_owned(), 2));
+}
+
+/// 11.1, 11.2
+#[test]
+fn c11_2_a_guard_as_a_layer() {
+    let clock = VirtualClock::new();
+    let calls = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&calls);
+    // Fails twice, then echoes: a request that is no HTTP and can be cloned.
+    let service = service_fn(move |request: Vec<u8>| {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        std::future::ready(if number % 3 < 2 { Err(io::Error::from(io::ErrorKind::Interrupted)) } else { Ok(request) })
+    });
+    let guard = Guard::builder("mail").clock(clock.clone()).seed(7).build().unwrap();
+    let layer =
+        GuardLayer::new(guard.clone()).transient(|error: &io::Error| error.kind() == io::ErrorKind::Interrupted);
+    let guarded = layer.layer(service.clone());
+    let echoed = clock.run(guarded.oneshot(vec![1, 2, 3])).unwrap();
+    assert_eq!((echoed.unwrap(), calls.load(Ordering::SeqCst)), (vec![1, 2, 3], 3));
+    let careful = GuardLayer::new(guard.clone()).layer(service);
+    match clock.run(careful.oneshot(vec![4])).unwrap() {
+        Err(GuardError::Operation { error, report }) => {
+            assert_eq!((error.kind(), report.attempt_count()), (io::ErrorKind::Interrupted, 1));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(guard.snapshot().breaker.calls, 4, "all services of a guard share it");
+}
+
+/// 11.2: a service that fails to be ready is a failure of the operation, and is not called.
+#[test]
+fn c11_2_readiness_is_waited_for_in_the_attempt() {
+    #[derive(Clone)]
+    struct Slow {
+        clock: VirtualClock,
+        waits: Duration,
+    }
+    impl Service<u8> for Slow {
+        type Response = u8;
+        type Error = io::Error;
+        type Future = std::future::Ready<io::Result<u8>>;
+
+        fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            let clock = steadfast::Clock::from(self.clock.clone());
+            let mut wait = pin!(clock.wait(self.waits));
+            if self.waits.is_zero() {
+                return Poll::Ready(Err(io::Error::other("its worker is gone")));
+            }
+            wait.as_mut().poll(cx).map(Ok)
+        }
+
+        fn call(&mut self, request: u8) -> Self::Future {
+            std::future::ready(Ok(request))
+        }
+    }
+    let clock = VirtualClock::new();
+    let guard = Guard::builder("queue").clock(clock.clone()).total_timeout(secs(2)).build().unwrap();
+    let layer = GuardLayer::new(guard);
+    let mut gone = layer.layer(Slow { clock: clock.clone(), waits: Duration::ZERO });
+    let ready = clock.run(poll_fn(|cx| gone.poll_ready(cx))).unwrap();
+    assert!(ready.is_ok(), "the guarded service is always ready");
+    assert!(matches!(clock.run(gone.call(1)).unwrap(), Err(GuardError::Operation { .. })));
+    let never = layer.layer(Slow { clock: clock.clone(), waits: secs(3_600) });
+    let limit = clock.run(never.oneshot(1)).unwrap().unwrap_err().limit();
+    assert_eq!((limit, clock.now().as_nanos()), (Some(ErrorKind::Timeout), 2_000_000_000));
+}
+
+#[test]
+fn mistakes_are_reported_by_build() {
+    let problems = |error: steadfast::client::BuildError| error.to_string();
+    let error = problems(RetryLayer::builder("x").retries(5_000).backoff_factor(0.5).build().unwrap_err());
+    assert!(error.contains("retries") && error.contains("backoff_factor"), "{error}");
+    let error = problems(DeadlineLayer::builder("no spaces").total_timeout(Duration::ZERO).build().unwrap_err());
+    assert!(error.contains("name") && error.contains("total_timeout"), "{error}");
+}
+
+#[test]
+fn layers_and_their_services_can_be_shared() {
+    fn is_shared<T: Clone + Send + Sync + 'static>() {}
+    is_shared::<ClientLayer>();
+    is_shared::<ClientService>();
+    is_shared::<DeadlineLayer>();
+    is_shared::<RetryLayer>();
+    is_shared::<CircuitBreakerLayer>();
+    is_shared::<BulkheadLayer>();
+    is_shared::<RateLimitLayer>();
+    is_shared::<GuardLayer<io::Error>>();
+    is_shared::<GuardService<ClientService, Error>>();
+    is_shared::<CallOptions>();
+}
