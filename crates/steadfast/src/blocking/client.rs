@@ -107,7 +107,7 @@ impl ServiceClient {
 
     /// Any method.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        RequestBuilder::new(&self.0, method, path)
+        RequestBuilder::new(self.0.request(method, path))
     }
 
     /// The state of the circuit breaker, the budget, the line and the pool. Taking it changes nothing.

@@ -6,32 +6,28 @@ use std::fmt;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use steadfast_http::CallContext;
 
 use super::body::from_reader;
 use super::response::StreamingResponse;
 use super::runtime::Wait;
-use crate::client::{self, Response, ServiceClient};
+use crate::client::{self, Response};
 use crate::error::Error;
 use crate::transport::{RequestBody, Uploaded};
 
 /// A request under construction. A mistake in it is reported by [`send`](Self::send), and nothing is sent then.
 #[must_use = "a request does nothing until it is sent"]
-pub struct RequestBuilder {
-    client: ServiceClient,
-    request: client::RequestBuilder,
-}
+pub struct RequestBuilder(client::RequestBuilder);
 
 impl RequestBuilder {
-    pub(super) fn new(client: &ServiceClient, method: Method, path: &str) -> Self {
-        Self { client: client.clone(), request: client.request(method, path) }
+    pub(super) fn new(request: client::RequestBuilder) -> Self {
+        Self(request)
     }
 
-    fn map(mut self, change: impl FnOnce(client::RequestBuilder) -> client::RequestBuilder) -> Self {
-        self.request = change(self.request);
-        self
+    fn map(self, change: impl FnOnce(client::RequestBuilder) -> client::RequestBuilder) -> Self {
+        Self(change(self.0))
     }
 
     /// Adds query parameters: pairs, or a struct of plain values. What the path brings along is kept, in front.
@@ -131,7 +127,7 @@ impl RequestBuilder {
     /// where a blocking call may not be made: on a thread that runs tokio tasks, in an event hook, more than four deep in
     /// other hooks; and where the background thread cannot be started.
     pub fn send(self) -> Result<Response, Error> {
-        Wait::begin(&self.client).run(self.request.send())
+        Wait::begin(&self.0).run(self.0.send())
     }
 
     /// Sends the request, and hands the response over as soon as its head is there; its body is read as it comes, and may
@@ -145,14 +141,14 @@ impl RequestBuilder {
     /// # Errors
     /// Only if no attempt got a head, and as `send`. What happens to the body afterwards is an error of the body.
     pub fn send_streaming(self) -> Result<StreamingResponse, Error> {
-        let wait = Wait::begin(&self.client);
-        let response = wait.run(self.request.send_streaming())?;
+        let wait = Wait::begin(&self.0);
+        let response = wait.run(self.0.send_streaming())?;
         Ok(StreamingResponse::new(response, wait))
     }
 }
 
 impl fmt::Debug for RequestBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.request.fmt(f)
+        self.0.fmt(f)
     }
 }

@@ -29,7 +29,7 @@ use steadfast_policy::Time;
 use tokio::runtime::{self, Handle};
 use tokio::task::coop::unconstrained;
 
-use crate::client::ServiceClient;
+use crate::client::RequestBuilder;
 use crate::error::{Error, ErrorKind};
 use crate::report::{Ended, Report};
 use crate::upstream::Upstream;
@@ -72,10 +72,10 @@ pub(super) struct Wait {
 
 impl Wait {
     /// For a call that begins now.
-    pub(super) fn begin(client: &ServiceClient) -> Self {
-        let upstream = client.upstream();
-        let limit = upstream.clock.now() + client.settings().total_timeout;
-        Self { upstream: Arc::clone(upstream), since: Instant::now(), limit: after(upstream, limit) }
+    pub(super) fn begin(call: &RequestBuilder) -> Self {
+        let (upstream, longest) = call.bounds();
+        let limit = after(upstream, upstream.clock.now() + longest);
+        Self { upstream: Arc::clone(upstream), since: Instant::now(), limit }
     }
 
     /// Waits for the call, or for a piece of its response.

@@ -205,6 +205,12 @@ impl RequestBuilder {
         self
     }
 
+    /// Whose call it is, and how long it may take at the longest.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn bounds(&self) -> (&Arc<crate::upstream::Upstream>, Duration) {
+        (&self.shared.upstream, self.shared.rules.total_timeout)
+    }
+
     fn carry(&mut self, payload: Payload) {
         (self.body, self.content_type) = (payload.bytes.into(), payload.content_type);
     }

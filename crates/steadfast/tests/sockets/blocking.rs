@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use steadfast::blocking::{Clients, ServiceClient};
+use steadfast::testing::{self, Script, VirtualClock};
 use steadfast::{ClientBuilder, Error, ErrorKind};
 
 use crate::server::*;
@@ -249,8 +250,11 @@ fn a_reader_is_not_read_ahead_of_its_connection() {
     let server = Server::on_thread(|_| vec![Step::ReadSome(10), Step::Hang]);
     let read = Arc::new(AtomicUsize::new(0));
     let endless = Counted(io::repeat(b'x'), Arc::clone(&read));
-    let error = client(&server).post("/").body_reader(endless, None).timeout(ms(200)).send().unwrap_err();
-    assert!(error.is_timeout());
+    let client = client(&server);
+    assert!(client.post("/").body_reader(endless, None).timeout(ms(200)).send().unwrap_err().is_timeout());
+    wait_until(|| client.snapshot().pool.unwrap().open == 0);
+    // The last read may still be under way.
+    thread::sleep(ms(20));
     let on_its_way = read.load(Ordering::SeqCst);
     assert!((16_384..32 * 1024 * 1024).contains(&on_its_way), "{on_its_way}");
     thread::sleep(ms(50));
@@ -366,6 +370,15 @@ async fn a_call_in_spawn_blocking_is_made() {
     assert_eq!(tokio::task::spawn_blocking(calls).await.unwrap(), 256);
 }
 
+/// The main future is no task: its thread runs no others. More calls than its share of a turn allows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_call_in_the_main_future_holds_up_that_future_alone() {
+    let server = Server::start(answers("x")).await;
+    let client = client(&server);
+    assert_eq!((0..256).filter(|_| client.get("/").send().is_ok()).count(), 256);
+    assert_eq!(server.connections(), 1);
+}
+
 /// A response that was begun elsewhere can be read on elsewhere, and is not spoilt by being refused.
 #[tokio::test]
 async fn a_body_refused_in_an_async_context_can_be_read_on() {
@@ -444,6 +457,20 @@ fn c1_6_a_panic_on_the_calling_thread_leaks_nothing() {
         assert_eq!(panicking.snapshot().line.in_use, 0);
     }
     assert_eq!(client(&server).get("/").send().unwrap().text(), "x");
+}
+
+/// Time that stands still until a test moves it holds a plain thread up like any other waiter.
+#[test]
+fn c1_1_a_virtual_clock_ends_a_blocking_call() {
+    let clock = VirtualClock::new();
+    let transport = Script::new(clock.clone(), [testing::Step::hang()]);
+    let builder = ServiceClient::builder("http://upstream.test").clock(clock.clone()).transport(transport);
+    let client = builder.total_timeout(Duration::from_secs(5)).build_blocking().unwrap();
+    let call = thread::spawn(move || client.get("/").send().unwrap_err());
+    wait_until(|| clock.armed_timers() > 0);
+    clock.advance(Duration::from_secs(5));
+    let error = call.join().unwrap();
+    assert_eq!((error.kind(), error.report().duration()), (ErrorKind::Timeout, Duration::from_secs(5)));
 }
 
 /// 7.7: new calls are refused, running ones end, and connections are closed.
