@@ -12,6 +12,8 @@ mod capacity;
 mod client;
 mod framing;
 mod gzip;
+mod h2_basics;
+mod h2_peer;
 mod resets;
 mod server;
 mod stress;
