@@ -165,7 +165,8 @@ async fn no_error_after_the_response_is_no_error() {
 #[tokio::test]
 async fn what_is_not_http2_is_a_protocol_error() {
     // An HTTP/1.1 server; a frame that is too long; a head that cannot be read.
-    let one = Server::start(|_| vec![Step::ReadSome(24), write("HTTP/1.1 400 Bad Request\r\n\r\n"), Step::ReadToEnd]).await;
+    let one =
+        Server::start(|_| vec![Step::ReadSome(24), write("HTTP/1.1 400 Bad Request\r\n\r\n"), Step::ReadToEnd]).await;
     let pool = one.pool_with(|config| config.http_version = HttpVersion::Http2);
     assert_fault(send(&pool, get("/")).await, Fault::Protocol, Sent::Unknown);
     for how in 0..2 {

@@ -272,13 +272,13 @@ pub(crate) struct Frame {
 }
 
 /// One connection of a server that is played frame by frame (RFC 9113 section 4.1).
-pub(crate) struct Raw {
-    socket: TcpStream,
+pub(crate) struct Raw<S = TcpStream> {
+    socket: S,
 }
 
-impl Raw {
+impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
     /// Reads the client's preface, and sends our settings and the acknowledgement of its own.
-    pub(crate) async fn greet(mut socket: TcpStream, settings: &[(u16, u32)]) -> Self {
+    pub(crate) async fn greet(mut socket: S, settings: &[(u16, u32)]) -> Self {
         let mut preface = [0; 24];
         socket.read_exact(&mut preface).await.unwrap();
         assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");

@@ -211,11 +211,11 @@ async fn c1_6_a_storm_of_cancellations_leaves_nothing_behind() {
     for task in 0..40u64 {
         let pool = pool.clone();
         tasks.spawn(async move {
-            let mut random = fastrand_like(task);
+            let mut random = fastrand::Rng::with_seed(task);
             for _ in 0..50 {
-                let path = ["/", "/wait-3", "/hang", "/size-200000", "/echo"][random(5) as usize];
-                let long = vec![0; random(100_000) as usize];
-                let within = Duration::from_micros(random(3_000));
+                let path = ["/", "/wait-3", "/hang", "/size-200000", "/echo"][random.usize(0..5)];
+                let long = vec![0; random.usize(0..100_000)];
+                let within = Duration::from_micros(random.u64(0..3_000));
                 let outgoing = if path == "/echo" { post(path, long) } else { get(path) };
                 let _ = timeout(within, send(&pool, outgoing)).await;
             }
@@ -229,17 +229,6 @@ async fn c1_6_a_storm_of_cancellations_leaves_nothing_behind() {
     // All fifty streams are there.
     at_once(&pool, 50, "/wait-50").await;
     assert_eq!(peer.connections(), 1);
-}
-
-/// The same as a seed gives; tests must not differ from run to run more than the scheduler makes them.
-fn fastrand_like(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move |below| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    }
 }
 
 /// The connection that the others wait for cannot be opened: each then tries on its own.

@@ -39,6 +39,20 @@ struct End {
     room: Room,
 }
 
+impl End {
+    /// Moves the bytes; ready when the connection has ended.
+    fn poll(&self, wire: &mut Connection<Stream, Bytes>, cx: &mut Context<'_>) -> Poll<()> {
+        Pin::new(wire).poll(cx).map(|ended| {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection failed");
+                if error.is_remote() {
+                    self.room.on_refused_by(&self.link, error.reason());
+                }
+            }
+        })
+    }
+}
+
 impl Drop for End {
     fn drop(&mut self) {
         self.link.on_end();
@@ -64,15 +78,11 @@ impl Future for Driver {
             return Poll::Ready(());
         }
         // A byte that is there beats a limit that has passed in the same moment.
-        if poll_wire(this.wire, cx).is_ready() {
+        if this.end.poll(this.wire, cx).is_ready() {
             return Poll::Ready(());
         }
         if link.is_closing() {
-            for _ in 0..LAST_WORDS {
-                if poll_wire(this.wire, cx).is_ready() {
-                    break;
-                }
-            }
+            let _ = (0..LAST_WORDS).find(|_| this.end.poll(this.wire, cx).is_ready());
             return Poll::Ready(());
         }
         if meter.note_movement().is_some() {
@@ -101,7 +111,7 @@ impl Future for Driver {
             match this.pings.as_mut().map_or(Due::Nothing, |pings| pings.look(link, now)) {
                 Due::Nothing => {}
                 Due::Asked => {
-                    if poll_wire(this.wire, cx).is_ready() {
+                    if this.end.poll(this.wire, cx).is_ready() {
                         return Poll::Ready(());
                     }
                 }
@@ -112,14 +122,6 @@ impl Future for Driver {
             }
         }
     }
-}
-
-fn poll_wire(wire: &mut Connection<Stream, Bytes>, cx: &mut Context<'_>) -> Poll<()> {
-    Pin::new(wire).poll(cx).map(|ended| {
-        if let Err(error) = ended {
-            tracing::debug!(%error, "a connection failed");
-        }
-    })
 }
 
 /// Something came: perhaps how many streams the upstream allows, or that it goes away.
