@@ -81,7 +81,7 @@ async fn on_share(
     (now, deadline): (Instant, Option<Instant>),
     progress: &mut Progress,
 ) -> Answer {
-    let copy = if share.has_rested(now) { copy_of(&request) } else { None };
+    let copy = if share.may_be_dead(now) { copy_of(&request) } else { None };
     match http2::send(share, request, &pool.target, (now, deadline), progress).await {
         Ok(response) => Ok(response),
         Err(failed) => match failed.given_back.or(copy).filter(|_| failed.was_dead) {

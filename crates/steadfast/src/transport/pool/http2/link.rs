@@ -15,6 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::Reason;
 use h2::client::SendRequest;
+use steadfast_http::Sent;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -200,26 +201,28 @@ pub(crate) struct Share {
     // `None` only once it was given back.
     link: Arc<Link>,
     stock: Option<Arc<Stock>>,
-    alone: bool,
+    woken: bool,
 }
 
 impl Share {
-    /// `alone`: no other stream was open.
-    pub(crate) fn new(link: Arc<Link>, stock: Arc<Stock>, alone: bool) -> Self {
-        Self { link, stock: Some(stock), alone }
+    /// `woken`: the connection was idle.
+    pub(crate) fn new(link: Arc<Link>, stock: Arc<Stock>, woken: bool) -> Self {
+        Self { link, stock: Some(stock), woken }
     }
 
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.link
     }
 
-    pub(super) fn is_alone(&self) -> bool {
-        self.alone
+    /// Whether the connection lay idle for so long that it may have been given up.
+    pub(super) fn is_stale(&self, now: Instant) -> bool {
+        self.woken && self.link.meter.has_rested(now)
     }
 
-    /// Whether nothing has moved on the connection for a while.
-    pub(crate) fn has_rested(&self, now: Instant) -> bool {
-        self.link.meter.has_rested(now)
+    /// Whether the request may meet a dead connection before anything of it is written.
+    pub(crate) fn may_be_dead(&self, now: Instant) -> bool {
+        // Or one that another request has woken, whose first write has yet to look at the socket.
+        self.link.meter.has_rested(now) || self.link.meter.gate().sent() == Sent::No
     }
 
     /// The connection opens no stream any more.

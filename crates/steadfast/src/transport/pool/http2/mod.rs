@@ -121,7 +121,7 @@ pub(super) async fn send(
     let request = target.prepare_http2(request).map_err(unsent)?;
     let (parts, body) = request.into_parts();
     let mark = link.meter().writes();
-    if share.is_alone() && link.meter().has_rested(now) {
+    if share.is_stale(now) {
         // Its first write looks at the socket before, as it may have been given up.
         link.meter().gate().close(true);
     }

@@ -79,7 +79,7 @@ impl Stock {
         }
         let share = if shelf.shared.is_empty() { None } else { shelf.take_share(now, &mut old) };
         let result = match share {
-            Some((link, alone)) => Ok(Grant::Share(Share::new(link, Arc::clone(self), alone))),
+            Some((link, woken)) => Ok(Grant::Share(Share::new(link, Arc::clone(self), woken))),
             None => self.room_or_queue(&mut shelf, false).map(Grant::Room),
         };
         self.leave(shelf, old, result.is_err());
@@ -152,8 +152,8 @@ impl Stock {
             let next = shelf.next(self.max, &mut old);
             let granted = match next {
                 Some((Some(waiter), Next::Connection(connection))) => Ok((waiter, Grant::Connection(connection))),
-                Some((Some(waiter), Next::Share(link, alone))) => {
-                    Ok((waiter, Grant::Share(Share::new(link, Arc::clone(self), alone))))
+                Some((Some(waiter), Next::Share(link, woken))) => {
+                    Ok((waiter, Grant::Share(Share::new(link, Arc::clone(self), woken))))
                 }
                 Some((Some(waiter), Next::Room)) => Ok((waiter, Grant::Room(self.room(&mut shelf)))),
                 Some((_, Next::Evict(evicted))) => Err(Some(evicted)),
@@ -242,7 +242,7 @@ impl Stock {
         let retired = shelf.closed;
         shelf.shared.push(Shared { link: Arc::clone(link), shares: 1, retired });
         self.leave(shelf, Vec::new(), true);
-        Share::new(Arc::clone(link), Arc::clone(self), true)
+        Share::new(Arc::clone(link), Arc::clone(self), false)
     }
 
     /// A share is free: it goes to the first that waits, or the connection is idle, or closes.

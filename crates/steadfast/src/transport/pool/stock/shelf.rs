@@ -47,7 +47,7 @@ pub(super) struct Waiter {
 /// What the first in the queue gets.
 pub(super) enum Next {
     Connection(Connection),
-    /// A share of this link; true if it is the only one.
+    /// A share of this link; true if it was idle.
     Share(Arc<Link>, bool),
     Room,
     /// This idle connection makes way for it.
@@ -83,7 +83,7 @@ impl Shelf {
         }
     }
 
-    /// A share of the first connection that has one; true if it is the only one. What is too old is retired, and taken
+    /// A share of the first connection that has one; true if it was idle. What is too old is retired, and taken
     /// out to be closed if nobody uses it.
     pub(super) fn take_share(&mut self, now: Instant, old: &mut Vec<Arc<Link>>) -> Option<(Arc<Link>, bool)> {
         let mut index = 0;
@@ -164,7 +164,7 @@ impl Shelf {
                 }
             }
             if next.is_none() && !self.shared.is_empty() {
-                next = self.take_share(Instant::now(), old).map(|(link, alone)| Next::Share(link, alone));
+                next = self.take_share(Instant::now(), old).map(|(link, woken)| Next::Share(link, woken));
             }
         }
         if next.is_none() && self.open < max && (fresh || self.needs_another(self.waiting())) {
@@ -177,7 +177,7 @@ impl Shelf {
                 return Some((None, Next::Evict(evicted)));
             }
             // Better one in use than none: it has streams, so it was alive a moment ago.
-            next = self.take_share(Instant::now(), old).map(|(link, alone)| Next::Share(link, alone));
+            next = self.take_share(Instant::now(), old).map(|(link, woken)| Next::Share(link, woken));
         }
         next.map(|next| (self.waiters.pop_front(), next))
     }
