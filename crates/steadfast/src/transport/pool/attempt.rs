@@ -1,4 +1,4 @@
-//! One exchange: a connection from the pool or a fresh one, the request, the head of the response.
+//! One exchange: a connection from the pool, a share of one, or a fresh one; the request; the head of the response.
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
@@ -15,11 +15,12 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::Inner;
-use super::body::PooledBody;
-use super::connection::{Connection, Lease};
+use super::body::{Http1Body, PooledBody};
+use super::connection::{Connection, Lease, Unanswered};
 use super::driver::Driver;
+use super::http2::{self, Share};
 use super::stock::{Grant, Room};
-use crate::transport::version::Offer;
+use crate::transport::version::{Offer, Protocol};
 use crate::transport::{Outgoing, Progress, RequestBody, ResponseBody, Stale408, TransportError};
 
 type Answer = Result<Response<ResponseBody>, TransportError>;
@@ -29,7 +30,6 @@ type Answer = Result<Response<ResponseBody>, TransportError>;
 pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progress) -> Answer {
     let now = Instant::now();
     let deadline = now.checked_add(outgoing.time_left);
-    let request = pool.target.prepare(outgoing.request);
     let (grant, now) = match pool.stock.check_out(now) {
         Ok(grant) => (grant, now),
         Err(waiting) => (waiting.grant(pool.pool_timeout).await?, Instant::now()),
@@ -37,8 +37,12 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
     let connection = match grant {
         Grant::Connection(connection) => connection,
         // Boxed, as it is large and rare.
-        Grant::Room(room) => return Box::pin(on_fresh(pool, room, request, deadline, progress)).await,
+        Grant::Room(room) => return Box::pin(on_fresh(pool, room, outgoing.request, deadline, progress)).await,
+        Grant::Share(share) => {
+            return Box::pin(on_share(pool, share, outgoing.request, (now, deadline), progress)).await;
+        }
     };
+    let request = pool.target.prepare(outgoing.request);
     // hyper keeps what it began with, so a second try needs a copy. A connection that was in use a moment ago has hardly
     // been given up since, and what hyper had not begun with it gives back.
     let rested = connection.has_rested(now);
@@ -69,18 +73,50 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
     }
 }
 
-/// The second try. It takes a fresh connection, as others from the pool may be as dead as the first.
+/// Sends the request on an HTTP/2 connection that others use too. If that proves to be dead, it goes to another, once.
+async fn on_share(
+    pool: &Inner,
+    share: Share,
+    request: Request<RequestBody>,
+    (now, deadline): (Instant, Option<Instant>),
+    progress: &mut Progress,
+) -> Answer {
+    let copy = if share.may_be_dead(now) { copy_of(&request) } else { None };
+    match http2::send(share, request, &pool.target, (now, deadline), progress).await {
+        Ok(response) => Ok(response),
+        Err(failed) => match failed.given_back.or(copy).filter(|_| failed.was_dead) {
+            Some(request) => {
+                *progress = Progress::default();
+                again(pool, request, deadline, progress).await
+            }
+            None => Err(failed.error),
+        },
+    }
+}
+
+/// The second try. It takes a fresh connection, as others from the pool may be as dead as the first; only of a full pool
+/// it takes a share of a connection in use.
 async fn again(
     pool: &Inner,
     request: Request<RequestBody>,
     deadline: Option<Instant>,
     progress: &mut Progress,
 ) -> Answer {
-    let room = match pool.stock.check_out_room() {
-        Ok(room) => room,
-        Err(waiting) => waiting.room(pool.pool_timeout).await?,
+    let grant = match pool.stock.check_out_room() {
+        Ok(room) => Grant::Room(room),
+        Err(waiting) => waiting.grant(pool.pool_timeout).await?,
     };
-    on_fresh(pool, room, request, deadline, progress).await
+    match grant {
+        Grant::Room(room) => on_fresh(pool, room, request, deadline, progress).await,
+        Grant::Share(share) => {
+            let sent = http2::send(share, request, &pool.target, (Instant::now(), deadline), progress).await;
+            sent.map_err(|failed| failed.error)
+        }
+        Grant::Connection(connection) => {
+            let lease = Lease::again(connection, &pool.stock, Instant::now(), deadline, false);
+            on_lease(lease, pool.target.prepare(request), progress).await
+        }
+    }
 }
 
 /// Opens a connection and sends the request on it. Whatever happens then is the answer.
@@ -91,8 +127,19 @@ async fn on_fresh(
     deadline: Option<Instant>,
     progress: &mut Progress,
 ) -> Answer {
-    let connection = open(pool, room).await?;
-    let mut lease = Lease::first(connection, &pool.stock, Instant::now(), deadline);
+    match open(pool, room).await? {
+        Fresh::Http1(connection) => {
+            let lease = Lease::first(connection, &pool.stock, Instant::now(), deadline);
+            on_lease(lease, pool.target.prepare(request), progress).await
+        }
+        Fresh::Http2(share) => {
+            let sent = http2::send(share, request, &pool.target, (Instant::now(), deadline), progress).await;
+            sent.map_err(|failed: Unanswered| failed.error)
+        }
+    }
+}
+
+async fn on_lease(mut lease: Lease, request: Request<RequestBody>, progress: &mut Progress) -> Answer {
     attach(progress, &lease);
     match lease.send(request).await {
         Ok(response) => answer(lease, response, progress).await,
@@ -100,18 +147,40 @@ async fn on_fresh(
     }
 }
 
-async fn open(pool: &Inner, room: Room) -> Result<Connection, TransportError> {
+/// A connection that was just opened, by what it speaks.
+enum Fresh {
+    Http1(Connection),
+    Http2(Share),
+}
+
+async fn open(pool: &Inner, mut room: Room) -> Result<Fresh, TransportError> {
     let local =
         |error: Box<dyn StdError + Send + Sync>| TransportError::new(Fault::LocalProtocol, Sent::No).with_source(error);
     let runtime = Handle::try_current().map_err(|error| local(error.into()))?;
-    let opened = pool.connector.open(Offer::Http1).await?;
+    let offer = pool.stock.offer();
+    let opened = match pool.connector.open(offer).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            room.failed();
+            return Err(error);
+        }
+    };
+    match opened.protocol {
+        Protocol::Http2 => return http2::start(opened, room, pool.pings, &runtime).await.map(Fresh::Http2),
+        Protocol::Http1 if offer == Offer::Http2 => {
+            room.failed();
+            let error = "the upstream did not choose HTTP/2, and nothing else is allowed (http_version)";
+            return Err(TransportError::new(Fault::Tls, Sent::No).with_source(error));
+        }
+        Protocol::Http1 => room.speaks_http1(),
+    }
     let tls = opened.stream.tls_state();
     let (sender, wire) = http1::Builder::new()
         .handshake(TokioIo::new(opened.stream))
         .await
         .map_err(|error: hyper::Error| local(error.into()))?;
     let driver = Driver::new(wire, Arc::clone(&opened.meter), room);
-    Ok(Connection::new(sender, opened.meter, runtime.spawn(driver), tls))
+    Ok(Fresh::Http1(Connection::new(sender, opened.meter, runtime.spawn(driver), tls)))
 }
 
 /// The same request once more, where its body can be sent once more.
@@ -139,7 +208,7 @@ async fn answer(mut lease: Lease, response: Response<Incoming>, progress: &mut P
     } else {
         Some(lease)
     };
-    Ok(response.map(|incoming| ResponseBody::pooled(PooledBody::new(incoming, lease.take()))))
+    Ok(response.map(|incoming| ResponseBody::pooled(PooledBody::Http1(Http1Body::new(incoming, lease.take())))))
 }
 
 /// A server that gives an idle connection up may say so with a 408 that crosses our request (RFC 9110 section 15.5.9).

@@ -10,19 +10,53 @@ use steadfast_http::Sent;
 
 use super::connection::Lease;
 use super::faults::in_body;
+use super::http2::StreamBody;
 use crate::transport::TransportError;
 
-/// The body of a response from the pool. Its connection goes back when the end has been read, and is cut off if the
-/// body is dropped before.
+/// The body of a response from the pool.
 #[derive(Debug)]
-pub(crate) struct PooledBody {
+pub(crate) enum PooledBody {
+    Http1(Http1Body),
+    Http2(StreamBody),
+}
+
+impl Body for PooledBody {
+    type Data = Bytes;
+    type Error = TransportError;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+        match self.get_mut() {
+            Self::Http1(body) => Pin::new(body).poll_frame(cx),
+            Self::Http2(body) => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Http1(body) => body.is_end_stream(),
+            Self::Http2(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Http1(body) => body.size_hint(),
+            Self::Http2(body) => body.size_hint(),
+        }
+    }
+}
+
+/// A body over HTTP/1.1. Its connection goes back when the end has been read, and is cut off if the body is dropped
+/// before.
+#[derive(Debug)]
+pub(crate) struct Http1Body {
     incoming: Incoming,
     /// The last piece, kept until the connection is back.
     last: Option<Bytes>,
     lease: Option<Lease>,
 }
 
-impl PooledBody {
+impl Http1Body {
     /// `lease` is `None` if the response had no body, and its connection is back already.
     pub(crate) fn new(incoming: Incoming, lease: Option<Lease>) -> Self {
         Self { incoming, last: None, lease }
@@ -37,7 +71,7 @@ impl PooledBody {
     }
 }
 
-impl Body for PooledBody {
+impl Body for Http1Body {
     type Data = Bytes;
     type Error = TransportError;
 

@@ -69,6 +69,9 @@ pub(crate) struct Meter {
     phase: AtomicU8,
     /// When the current wait of the user began.
     since: AtomicU64,
+    /// How often the socket was read from, and written to, with success.
+    reads: AtomicU64,
+    writes: AtomicU64,
     /// Whether a byte moved since the driver last looked.
     moved: AtomicBool,
     /// When a byte last moved, either way.
@@ -103,6 +106,8 @@ impl Meter {
             gate: Gate::new(),
             phase: AtomicU8::new(Phase::Idle as u8),
             since: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
             moved: AtomicBool::new(false),
             last_moved: AtomicU64::new(0),
             blocked: AtomicU64::new(NEVER),
@@ -200,6 +205,20 @@ impl Meter {
         FAULTS.get(usize::from(index).wrapping_sub(1)).copied()
     }
 
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// How often something has come. Two equal counts: nothing has come in between.
+    pub(crate) fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Acquire)
+    }
+
+    /// How often something was written.
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes.load(Ordering::Acquire)
+    }
+
     // ---- the socket's side
 
     pub(crate) fn on_written(&self) {
@@ -207,6 +226,7 @@ impl Meter {
         if self.blocked.load(Ordering::Relaxed) != NEVER {
             self.blocked.store(NEVER, Ordering::SeqCst);
         }
+        bump(&self.writes);
         self.moved.store(true, Ordering::Relaxed);
     }
 
@@ -219,6 +239,7 @@ impl Meter {
     }
 
     pub(crate) fn on_read(&self) {
+        bump(&self.reads);
         self.moved.store(true, Ordering::Relaxed);
     }
 
@@ -231,7 +252,7 @@ impl Meter {
         }
     }
 
-    fn wake_driver(&self) {
+    pub(crate) fn wake_driver(&self) {
         if let Some(waker) = self.driver.get() {
             waker.wake_by_ref();
         }
@@ -289,6 +310,11 @@ impl Meter {
     fn idle_limit(&self) -> u64 {
         self.last_moved.load(Ordering::Relaxed).saturating_add(self.limits.idle).min(self.limits.age)
     }
+}
+
+/// Counts up; only the socket's task does.
+fn bump(count: &AtomicU64) {
+    count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
 }
 
 /// Nanoseconds of a duration, saturating.

@@ -1,18 +1,21 @@
-//! A pool of HTTP/1.1 connections to one upstream, on `hyper::client::conn`.
+//! A pool of connections to one upstream: HTTP/1.1 on `hyper::client::conn`, HTTP/2 on `h2` (see [`http2`]).
 //!
 //! Why one of our own: a client that knows its one upstream needs no keys, no boxed futures, and no race between a
 //! checkout and a new connection; and it can say what an attempt needs to know, namely in which phase it failed and
 //! whether a byte of it went out.
 //!
-//! - The connection used last is taken first. It goes back only after the body was read to its end; a body or an
-//!   exchange that is dropped before cuts its connection off.
+//! - HTTP/1.1: the connection used last is taken first. It goes back only after the body was read to its end; a body or
+//!   an exchange that is dropped before cuts its connection off.
+//! - HTTP/2: many exchanges share a connection, as many as the upstream allows. What ends an exchange early (a limit,
+//!   dropping it) resets its stream and nothing else; but a connection that was silent for all of an attempt that was
+//!   given up takes no further stream, as it may be dead.
 //! - A connection is driven by a task of its own, which also keeps its limits (see [`driver`]).
 //! - A request that met a dead connection, before a byte of it was written, goes once to a fresh one. A connection
 //!   that lay idle for 10 ms or more is looked at before it is written to, and the request is copied, so that this holds
 //!   even where hyper has begun with it. On one that was in use a moment ago it holds unless the connection dies
 //!   between hyper's last look and its first write; the error then says that nothing was sent.
 //!
-//! Limits: HTTP/1.1 only. A connection is driven by the runtime in which it was opened: if that ends, the connection is
+//! Limits: A connection is driven by the runtime in which it was opened: if that ends, the connection is
 //! closed and the next request opens another; if nobody runs it meanwhile, a request on it waits for its deadline.
 
 mod attempt;
@@ -21,6 +24,7 @@ mod connection;
 mod driver;
 mod faults;
 pub(crate) mod gate;
+mod http2;
 pub(crate) mod meter;
 mod stock;
 mod target;
@@ -35,9 +39,10 @@ use http::{Response, StatusCode};
 use super::connect::{Connector, PoolConfigError, Proxy, RenewedTls, Resolve, TlsConfigError, TlsOptions};
 use super::{Exchange, ExchangeFuture, HttpVersion, Outgoing, Progress, ResponseBody, TransportError};
 pub(crate) use body::PooledBody;
+use http2::PingPlan;
 use meter::{Limits, nanos};
 pub use stock::PoolSnapshot;
-use stock::Stock;
+use stock::{Speech, Stock};
 use target::Target;
 
 /// One upstream, and the limits of its connections.
@@ -112,6 +117,7 @@ struct Inner {
     connector: Connector,
     target: Target,
     pool_timeout: Duration,
+    pings: Option<PingPlan>,
 }
 
 /// The clones' common end.
@@ -138,8 +144,11 @@ impl Pool {
         };
         let connector = Connector::new(&config, resolver, limits)?;
         let target = Target::new(config.https, &config.host, config.port).forwarded(connector.forwarding());
-        let stock = Arc::new(Stock::new(config.max_connections));
-        let inner = Inner { stock, connector, target, pool_timeout: config.pool_timeout };
+        let speech = Speech::new(config.http_version, config.https);
+        let stock = Arc::new(Stock::new(config.max_connections, speech));
+        let timeout = config.ping_timeout;
+        let pings = config.ping_interval.map(|interval| PingPlan { interval, timeout });
+        let inner = Inner { stock, connector, target, pool_timeout: config.pool_timeout, pings };
         Ok(Self { handle: Arc::new(Handle(inner)) })
     }
 

@@ -1,12 +1,18 @@
-//! From a request with an absolute URI to what HTTP/1.1 puts on the wire: the path (RFC 9112 section 3.2.1), or, for a
-//! proxy that passes it on, the upstream and the path (section 3.2.2).
+//! From a request with an absolute URI to what is put on the wire: the path and a `Host` in HTTP/1.1 (RFC 9112 section
+//! 3.2.1), or, for a proxy that passes it on, the upstream and the path (section 3.2.2); the parts of the URI in HTTP/2,
+//! and nothing that is about the connection there (RFC 9113 section 8.2.2).
 
-use http::header::{CONTENT_LENGTH, HOST, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING};
-use http::uri::{PathAndQuery, Scheme};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING,
+    UPGRADE,
+};
+use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
+use http_body::Body;
+use steadfast_http::{Fault, Sent};
 
-use crate::transport::RequestBody;
 use crate::transport::connect::Forwarding;
+use crate::transport::{RequestBody, TransportError};
 
 /// What is the same in every request to one upstream.
 #[derive(Debug)]
@@ -14,7 +20,19 @@ pub(crate) struct Target {
     host: Option<HeaderValue>,
     /// For a proxy that passes each request on.
     forwarding: Option<Forwarding>,
+    scheme: Scheme,
+    authority: Option<Authority>,
 }
+
+/// What RFC 9110 section 7.6.1 names besides `Connection`, and `HTTP2-Settings` (RFC 9113 section 3.1): about the
+/// connection, and not sent over HTTP/2.
+static ABOUT_THE_CONNECTION: [HeaderName; 5] = [
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    HeaderName::from_static("http2-settings"),
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
 
 impl Target {
     /// `host` without brackets.
@@ -24,7 +42,9 @@ impl Target {
         if port != default_port {
             value = format!("{value}:{port}");
         }
-        Self { host: HeaderValue::try_from(value).ok(), forwarding: None }
+        let scheme = if https { Scheme::HTTPS } else { Scheme::HTTP };
+        let authority = Authority::try_from(value.as_str()).ok();
+        Self { authority, host: HeaderValue::try_from(value).ok(), scheme, forwarding: None }
     }
 
     /// The same for requests that a proxy passes on.
@@ -67,6 +87,62 @@ impl Target {
             parts.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
         Request::from_parts(parts, body)
+    }
+
+    /// Scheme, authority, path and query in the URI, the length as the body has it, and nothing about the connection.
+    ///
+    /// A `Host` of the caller's own becomes the authority.
+    pub(crate) fn prepare_http2(&self, request: Request<RequestBody>) -> Result<Request<RequestBody>, TransportError> {
+        let invalid = |source: http::Error| TransportError::new(Fault::LocalProtocol, Sent::No).with_source(source);
+        let (mut parts, body) = request.into_parts();
+        let authority = match parts.headers.remove(HOST) {
+            Some(host) if Some(&host) != self.host.as_ref() => {
+                Some(Authority::try_from(host.as_bytes()).map_err(|error| invalid(error.into()))?)
+            }
+            _ => self.authority.clone(),
+        };
+        let mut uri = http::uri::Parts::default();
+        uri.scheme = Some(self.scheme.clone());
+        uri.authority = authority;
+        uri.path_and_query = parts.uri.into_parts().path_and_query.or_else(|| Some(PathAndQuery::from_static("/")));
+        parts.uri = Uri::from_parts(uri).map_err(|error| invalid(error.into()))?;
+        parts.version = Version::HTTP_2;
+        strip_connection(&mut parts.headers);
+        parts.headers.remove(CONTENT_LENGTH);
+        if let Some(length) = body.size_hint().exact().filter(|length| *length > 0 || has_content(&parts.method)) {
+            parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+        }
+        Ok(Request::from_parts(parts, body))
+    }
+}
+
+/// Takes out what is about the connection, and what `Connection` names. Of `TE` only `trailers` may stay.
+fn strip_connection(headers: &mut HeaderMap) {
+    let is_marked =
+        headers.keys().any(|name| *name == CONNECTION || *name == TE || ABOUT_THE_CONNECTION.contains(name));
+    if !is_marked {
+        return;
+    }
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .filter(|name| *name != TE)
+        .collect();
+    headers.remove(CONNECTION);
+    for name in ABOUT_THE_CONNECTION.iter().chain(&named) {
+        headers.remove(name);
+    }
+    let wants_trailers = |value: &HeaderValue| {
+        let value = value.to_str().unwrap_or_default();
+        value.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
+    };
+    let trailers = headers.get_all(TE).iter().any(wants_trailers);
+    headers.remove(TE);
+    if trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
     }
 }
 
@@ -141,5 +217,51 @@ mod tests {
         let post = prepare(Method::POST, "");
         assert_eq!(post.headers()[CONTENT_LENGTH], "0");
         assert!(!prepare(Method::POST, "abc").headers().contains_key(CONTENT_LENGTH));
+    }
+
+    fn over_http2(target: &Target, request: http::request::Builder, body: &'static str) -> Request<RequestBody> {
+        target.prepare_http2(request.body(RequestBody::from(body)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn http2_has_the_whole_uri_and_no_host() {
+        let target = Target::new(true, "::1", 8443);
+        let request = over_http2(&target, Request::get("http://elsewhere/a?b"), "");
+        assert_eq!(request.uri(), "https://[::1]:8443/a?b");
+        assert_eq!((request.version(), request.headers().len()), (Version::HTTP_2, 0));
+        let request = over_http2(&target, Request::get("http://elsewhere").header(HOST, "mine:1"), "");
+        assert_eq!(request.uri(), "https://mine:1/");
+        assert!(request.headers().is_empty());
+        // What was made ready for HTTP/1.1 can go over HTTP/2.
+        let request = target.prepare(Request::get("http://elsewhere/a").body(RequestBody::empty()).unwrap());
+        assert_eq!(target.prepare_http2(request).unwrap().uri(), "https://[::1]:8443/a");
+        let broken = Request::get("/").header(HOST, "a b").body(RequestBody::empty()).unwrap();
+        assert_eq!(target.prepare_http2(broken).unwrap_err().fault(), Fault::LocalProtocol);
+    }
+
+    /// A141
+    #[test]
+    fn a141_what_is_about_the_connection_is_not_sent_over_http2() {
+        let target = Target::new(false, "billing", 80);
+        let request = Request::post("http://billing/")
+            .header(CONNECTION, "keep-alive, X-Foo")
+            .header(CONNECTION, "te")
+            .header("x-foo", "1")
+            .header("keep-alive", "timeout=5")
+            .header("proxy-connection", "keep-alive")
+            .header(TRANSFER_ENCODING, "chunked")
+            .header(UPGRADE, "h2c")
+            .header("http2-settings", "AAMAAABkAAQAAP__")
+            .header(TE, "gzip, Trailers")
+            .header(CONTENT_LENGTH, "77")
+            .header("x-bar", "2");
+        let request = over_http2(&target, request, "abc");
+        let names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
+        assert_eq!(names, ["x-bar", "te", "content-length"]);
+        assert_eq!(request.headers()[TE], "trailers");
+        assert_eq!(request.headers()[CONTENT_LENGTH], "3");
+        let request = over_http2(&target, Request::get("http://billing/").header(TE, "gzip"), "");
+        assert!(request.headers().is_empty());
+        assert_eq!(over_http2(&target, Request::put("http://billing/"), "").headers()[CONTENT_LENGTH], "0");
     }
 }

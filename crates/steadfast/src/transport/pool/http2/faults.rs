@@ -1,0 +1,40 @@
+//! What an error of h2's means (RFC 9113 sections 6.8, 7, and 8.7).
+
+use h2::Reason;
+use steadfast_http::{Fault, Sent};
+
+/// The request got no response head; and whether it can have been processed.
+///
+/// h2 tells a stream of the upstream's GOAWAY only if the stream's number is above the last one that the upstream says
+/// it may have processed.
+pub(super) fn before_head(error: &h2::Error) -> (Fault, Sent) {
+    if error.is_remote() && error.is_go_away() {
+        return (Fault::GoAway, Sent::No);
+    }
+    if error.is_remote() && error.reason() == Some(Reason::REFUSED_STREAM) {
+        return (Fault::RefusedStream, Sent::No);
+    }
+    let fault = if is_protocol(error) {
+        Fault::Protocol
+    } else if is_ours(error) {
+        Fault::LocalProtocol
+    } else {
+        Fault::Reset
+    };
+    (fault, Sent::Unknown)
+}
+
+/// The body ended with an error.
+pub(super) fn in_body(error: &h2::Error) -> Fault {
+    if is_protocol(error) { Fault::Protocol } else { Fault::Incomplete }
+}
+
+/// h2 found that what came is not HTTP/2.
+fn is_protocol(error: &h2::Error) -> bool {
+    error.is_library()
+}
+
+/// h2 does not send it.
+fn is_ours(error: &h2::Error) -> bool {
+    !error.is_io() && !error.is_reset() && !error.is_go_away() && error.reason().is_none()
+}

@@ -1,0 +1,411 @@
+//! One stream: the exchange or body that uses it, and the cell that it shares with its connection's driver.
+//!
+//! Whatever ends the stream takes h2's handles out of the cell and drops them: h2 then resets the stream unless it is
+//! over, and forgets what came for it. The user may do so by dropping its side, the driver when a limit has passed,
+//! whether anybody polls or not. The first wins; the share of the connection goes back with the handles.
+//!
+//! Lock order: registry, then cell, then h2's own. Nothing of a user's runs under a lock.
+
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream, SendStream};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, Response};
+use http_body::Frame;
+use steadfast_http::{Fault, Sent};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use super::faults::in_body;
+use super::link::{Link, Share};
+use super::upload::Upload;
+use crate::transport::TransportError;
+use crate::transport::pool::meter::{Limit, Limits, NEVER};
+
+/// An attempt that was given up after so long, without a byte on the whole connection meanwhile, makes the connection
+/// suspect: 250 ms, which is longer than any round trip should take.
+const SILENCE: u64 = 250_000_000;
+
+/// The user's side. Dropping it resets the stream unless it is over.
+pub(super) struct Stream(Arc<Cell>);
+
+/// What the head says of the body.
+pub(super) struct Head {
+    /// There is no body.
+    pub(super) is_over: bool,
+    pub(super) length: Option<u64>,
+}
+
+/// Why there is no head.
+pub(super) enum Failure {
+    /// One of our limits.
+    Limit(TransportError),
+    /// The upstream, or the connection.
+    Wire(h2::Error),
+}
+
+pub(super) struct Cell {
+    key: usize,
+    link: Arc<Link>,
+    deadline: u64,
+    is_paused: AtomicBool,
+    /// When the current wait began.
+    since: AtomicU64,
+    /// How often the connection had been read from by then.
+    reads: AtomicU64,
+    /// Since when the upstream does not take the next piece of the request.
+    blocked: AtomicU64,
+    handles: Mutex<Handles>,
+}
+
+struct Handles {
+    incoming: Incoming,
+    /// `None` once the request is sent.
+    outlet: Option<SendStream<Bytes>>,
+    /// The task that sends the rest of the request after the head has come.
+    upload: Option<AbortHandle>,
+    share: Option<Share>,
+    waker: Option<Waker>,
+    ended_by: Option<Fault>,
+}
+
+enum Incoming {
+    Head(ResponseFuture),
+    /// It came in the moment in which its limit passed.
+    Answered(Result<Response<RecvStream>, h2::Error>),
+    Body(RecvStream),
+    Trailers(RecvStream),
+    Over,
+}
+
+impl Cell {
+    fn lock(&self) -> MutexGuard<'_, Handles> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next limit. Of equal ones the call's deadline is named.
+    pub(super) fn limit(&self, limits: &Limits) -> Limit {
+        let blocked = self.blocked.load(Ordering::SeqCst);
+        let (at, fault) = if blocked != NEVER {
+            (blocked.saturating_add(limits.write), Fault::WriteTimeout)
+        } else if self.is_paused.load(Ordering::SeqCst) {
+            (NEVER, Fault::Deadline)
+        } else {
+            (self.since.load(Ordering::SeqCst).saturating_add(limits.read), Fault::ReadTimeout)
+        };
+        if at < self.deadline {
+            Limit { at, fault: Some(fault) }
+        } else {
+            Limit { at: self.deadline, fault: Some(Fault::Deadline) }
+        }
+    }
+
+    /// A wait begins, or has made progress.
+    fn touch(&self, now: u64) {
+        self.since.store(now, Ordering::SeqCst);
+        self.reads.store(self.link.meter().reads(), Ordering::SeqCst);
+    }
+
+    fn wait(&self) {
+        if !self.is_paused.load(Ordering::SeqCst) {
+            return;
+        }
+        let now = self.link.meter().now();
+        self.touch(now);
+        self.is_paused.store(false, Ordering::SeqCst);
+        self.link.ask_for(now.saturating_add(self.link.meter().limits().read));
+    }
+
+    fn pause(&self) {
+        self.is_paused.store(true, Ordering::SeqCst);
+    }
+
+    /// The upstream takes nothing at the moment.
+    pub(super) fn on_blocked(&self) {
+        if self.blocked.load(Ordering::SeqCst) == NEVER {
+            let now = self.link.meter().now();
+            self.touch(now);
+            self.blocked.store(now, Ordering::SeqCst);
+            self.link.ask_for(now.saturating_add(self.link.meter().limits().write));
+        }
+    }
+
+    /// The upstream has taken a piece.
+    pub(super) fn on_taken(&self) {
+        if self.blocked.load(Ordering::SeqCst) != NEVER {
+            self.blocked.store(NEVER, Ordering::SeqCst);
+        }
+        self.touch(self.link.meter().now());
+    }
+
+    /// Whether its user waits for the upstream.
+    fn waits(&self) -> bool {
+        !self.is_paused.load(Ordering::SeqCst) || self.blocked.load(Ordering::SeqCst) != NEVER
+    }
+
+    /// Whether the connection has been silent during the whole of a wait that lasted so long.
+    fn is_silent(&self, now: u64, at_least: u64) -> bool {
+        self.waits()
+            && now.saturating_sub(self.since.load(Ordering::SeqCst)) >= at_least
+            && self.link.meter().reads() == self.reads.load(Ordering::SeqCst)
+    }
+
+    /// Ends the stream if its limit has passed; the driver does so.
+    pub(super) fn end_by(&self, now: u64, fault: Fault) {
+        let mut handles = self.lock();
+        if self.has_moved(&mut handles, fault) {
+            drop(handles);
+            self.on_taken();
+            self.link.ask_for(self.limit(self.link.meter().limits()).at);
+            return;
+        }
+        let at_least = if fault == Fault::Deadline { SILENCE } else { 0 };
+        handles.ended_by = Some(fault);
+        self.end(handles, self.is_silent(now, at_least));
+    }
+
+    /// Ends the stream for a fault of our own.
+    pub(super) fn abandon(&self, fault: Fault) {
+        let mut handles = self.lock();
+        handles.ended_by = Some(fault);
+        self.end(handles, false);
+    }
+
+    /// Whether what was waited for is there, and the user has not got to it yet: it beats the limit.
+    fn has_moved(&self, handles: &mut Handles, fault: Fault) -> bool {
+        match (fault, &mut handles.incoming) {
+            (Fault::WriteTimeout, _) => handles.outlet.as_ref().is_some_and(|outlet| outlet.capacity() > 0),
+            (Fault::ReadTimeout, Incoming::Head(head)) => {
+                match Pin::new(head).poll(&mut Context::from_waker(Waker::noop())) {
+                    Poll::Ready(answer) => {
+                        handles.incoming = Incoming::Answered(answer);
+                        if let Some(waker) = handles.waker.take() {
+                            waker.wake();
+                        }
+                        true
+                    }
+                    Poll::Pending => false,
+                }
+            }
+            (Fault::ReadTimeout, Incoming::Body(body)) => {
+                body.flow_control().used_capacity() > 0 || body.is_end_stream()
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes everything out and gives it back.
+    fn end(&self, mut handles: MutexGuard<'_, Handles>, is_suspect: bool) {
+        let incoming = mem::replace(&mut handles.incoming, Incoming::Over);
+        let outlet = handles.outlet.take();
+        let (upload, share, waker) = (handles.upload.take(), handles.share.take(), handles.waker.take());
+        let was_ended = handles.ended_by.is_some();
+        drop(handles);
+        self.link.registry.leave(self.key);
+        if let Some(upload) = upload {
+            upload.abort();
+        }
+        drop((incoming, outlet));
+        if let Some(share) = share {
+            if is_suspect {
+                share.suspect();
+            }
+            drop(share);
+        }
+        if let Some(waker) = waker.filter(|_| was_ended) {
+            waker.wake();
+        }
+    }
+
+    /// The outlet, while the request is being sent.
+    pub(super) fn with_outlet<T>(&self, act: impl FnOnce(&mut SendStream<Bytes>) -> T) -> Option<T> {
+        self.lock().outlet.as_mut().map(act)
+    }
+
+    /// The request is sent.
+    pub(super) fn close_outlet(&self) {
+        let outlet = self.lock().outlet.take();
+        drop(outlet);
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let handles = self.0.lock();
+        let gave_up = matches!(handles.incoming, Incoming::Head(_) | Incoming::Body(_));
+        let is_suspect = gave_up && self.0.waits() && self.0.is_silent(self.0.link.meter().now(), SILENCE);
+        self.0.end(handles, is_suspect);
+    }
+}
+
+impl Stream {
+    pub(super) fn begin(
+        share: Share,
+        answer: ResponseFuture,
+        outlet: Option<SendStream<Bytes>>,
+        now: Instant,
+        deadline: Option<Instant>,
+    ) -> Self {
+        let link = Arc::clone(share.link());
+        let (meter, waker, upload) = (link.meter(), None, None);
+        let (now, deadline) = (meter.at(now), deadline.map_or(NEVER, |deadline| meter.at(deadline)));
+        let incoming = Incoming::Head(answer);
+        let handles = Handles { incoming, outlet, upload, share: Some(share), waker, ended_by: None };
+        let cell = link.registry.enter(now, |key| Cell {
+            key,
+            link: Arc::clone(&link),
+            deadline,
+            is_paused: AtomicBool::new(false),
+            since: AtomicU64::new(now),
+            reads: AtomicU64::new(meter.reads()),
+            blocked: AtomicU64::new(NEVER),
+            handles: Mutex::new(handles),
+        });
+        link.on_begin(now, cell.limit(meter.limits()).at);
+        Self(cell)
+    }
+
+    pub(super) fn cell(&self) -> &Arc<Cell> {
+        &self.0
+    }
+
+    /// The head of the response.
+    pub(super) fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Response<Head>, Failure>> {
+        let mut handles = self.0.lock();
+        let answer = match &mut handles.incoming {
+            Incoming::Head(head) => match Pin::new(head).poll(cx) {
+                Poll::Ready(answer) => answer,
+                Poll::Pending => {
+                    keep_waker(&mut handles, cx);
+                    return Poll::Pending;
+                }
+            },
+            Incoming::Answered(_) => match mem::replace(&mut handles.incoming, Incoming::Over) {
+                Incoming::Answered(answer) => answer,
+                _ => return Poll::Pending,
+            },
+            _ => {
+                let fault = handles.ended_by.unwrap_or(Fault::LocalProtocol);
+                return Poll::Ready(Err(Failure::Limit(TransportError::new(fault, Sent::Unknown))));
+            }
+        };
+        let (parts, body) = match answer {
+            Ok(response) => response.into_parts(),
+            Err(error) => return Poll::Ready(Err(Failure::Wire(error))),
+        };
+        self.0.pause();
+        let head = Head { is_over: body.is_end_stream(), length: length_of(&parts.headers) };
+        handles.incoming = Incoming::Body(body);
+        Poll::Ready(Ok(Response::from_parts(parts, head)))
+    }
+
+    /// The next piece of the body, or its trailers.
+    pub(super) fn poll_frame(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
+        let mut handles = self.0.lock();
+        let polled = handles.incoming.poll_frame(cx);
+        match polled {
+            Poll::Pending => {
+                keep_waker(&mut handles, cx);
+                drop(handles);
+                self.0.wait();
+                Poll::Pending
+            }
+            Poll::Ready(Some(Err(None))) => {
+                let fault = handles.ended_by.unwrap_or(Fault::Incomplete);
+                Poll::Ready(Some(Err(TransportError::new(fault, Sent::Yes))))
+            }
+            Poll::Ready(Some(Err(Some(error)))) => {
+                let error = TransportError::new(in_body(&error), Sent::Yes).with_source(error);
+                Poll::Ready(Some(Err(error)))
+            }
+            Poll::Ready(Some(Ok(frame))) => {
+                self.0.pause();
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(None) => Poll::Ready(None),
+        }
+    }
+
+    /// Whether nothing more will come.
+    pub(super) fn is_over(&self) -> bool {
+        match &self.0.lock().incoming {
+            Incoming::Body(body) | Incoming::Trailers(body) => body.is_end_stream(),
+            Incoming::Over | Incoming::Head(_) | Incoming::Answered(_) => false,
+        }
+    }
+
+    /// The rest of the request goes on, in a task of its own that ends with the stream.
+    pub(super) fn detach(&self, upload: Upload) {
+        let cell = Arc::clone(&self.0);
+        let task = self.0.link.runtime().spawn(upload.run(cell));
+        let mut handles = self.0.lock();
+        if matches!(handles.incoming, Incoming::Over) {
+            drop(handles);
+            task.abort();
+        } else {
+            handles.upload = Some(task.abort_handle());
+        }
+    }
+
+    /// The upstream wants HTTP/1.1.
+    pub(super) fn on_http1_required(&self) {
+        if let Some(share) = &self.0.lock().share {
+            share.on_http1_required();
+        }
+    }
+}
+
+impl Incoming {
+    /// `Err(None)`: the handles were taken.
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Option<h2::Error>>>> {
+        if let Self::Body(body) = self {
+            match ready!(body.poll_data(cx)) {
+                Some(Ok(piece)) => {
+                    // What is in hand may come again. It fails only if the stream is gone.
+                    let _ = body.flow_control().release_capacity(piece.len());
+                    return Poll::Ready(Some(Ok(Frame::data(piece))));
+                }
+                Some(Err(error)) => return end_of(error),
+                None => match mem::replace(self, Self::Over) {
+                    Self::Body(body) => *self = Self::Trailers(body),
+                    other => *self = other,
+                },
+            }
+        }
+        match self {
+            Self::Trailers(body) => match ready!(body.poll_trailers(cx)) {
+                Ok(Some(trailers)) => Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
+                Ok(None) => Poll::Ready(None),
+                Err(error) => end_of(error),
+            },
+            _ => Poll::Ready(Some(Err(None))),
+        }
+    }
+}
+
+/// A server that has answered in full may ask with NO_ERROR that no more of the request is sent (RFC 9113 section 8.1).
+/// h2 does not say whether the response was whole; its length may.
+fn end_of<T>(error: h2::Error) -> Poll<Option<Result<T, Option<h2::Error>>>> {
+    if error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR) {
+        return Poll::Ready(None);
+    }
+    Poll::Ready(Some(Err(Some(error))))
+}
+
+fn keep_waker(handles: &mut Handles, cx: &Context<'_>) {
+    match &mut handles.waker {
+        Some(waker) => waker.clone_from(cx.waker()),
+        none => *none = Some(cx.waker().clone()),
+    }
+}
+
+fn length_of(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
