@@ -161,3 +161,15 @@ fn c9_5_a_grant_that_was_made_outlasts_stricter_limits() {
     assert!(line.release(at(20), slot));
     assert_eq!(line.snapshot(at(20)).in_use, 0);
 }
+
+#[test]
+fn c9_5_limits_that_mean_the_same_are_the_same() {
+    let one = |style| config(5, Some(RateConfig { limit: 1, style, ..RATE }));
+    let mut line = Line::new(one(RateStyle::Window));
+    let _slot = admitted(line.enter(at(0), "", FAR));
+    let (ticket, asks_at) = queued(line.enter(at(0), "", FAR));
+    line.reconfigure(at(2000), one(RateStyle::Smooth));
+    assert!(wakes(&mut line).is_empty(), "no time has passed either");
+    assert_eq!(asks_at, at(1000));
+    let _slot = admitted(line.poll(at(2000), ticket));
+}

@@ -6,7 +6,7 @@ use crate::Time;
 
 impl Line {
     /// Applies other limits from `now` on, and keeps who is in flight, who waits, and what has started. If nothing
-    /// differs, nothing happens.
+    /// differs in what it means (one start a second is the same in both styles), nothing happens.
     ///
     /// With fewer slots than attempts in flight nobody is stopped, and nobody admitted until enough are over. Waiters
     /// keep their positions and the limits that their waits began with; a wait for a slot that begins now has the new one.

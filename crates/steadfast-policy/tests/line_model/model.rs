@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use steadfast_policy::Time;
-use steadfast_policy::line::{HANDOVER, LineConfig, LineSnapshot, RateStyle, Refusal};
+use steadfast_policy::line::{HANDOVER, LineConfig, LineSnapshot, RateConfig, RateStyle, Refusal};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
@@ -56,6 +56,18 @@ pub(crate) struct Model {
     waiters: Vec<Waiter>,
     starts: Vec<Start>,
     holdings: Vec<Holding>,
+}
+
+/// What of the limits makes a difference: one start per window is the same in both styles.
+fn meaning(config: LineConfig) -> LineConfig {
+    let rate = config.rate.map(|rate| match rate.style {
+        RateStyle::Window => rate,
+        RateStyle::Smooth => {
+            let apart = rate.period.as_nanos().div_ceil(u128::from(rate.limit));
+            RateConfig { limit: 1, period: Duration::from_nanos(apart as u64), style: RateStyle::Window, ..rate }
+        }
+    });
+    LineConfig { rate, ..config }
 }
 
 impl Model {
@@ -296,7 +308,7 @@ impl Model {
     }
 
     pub(crate) fn reconfigure(&mut self, now: Time, config: LineConfig) {
-        if config == self.config {
+        if meaning(config) == meaning(self.config) {
             return;
         }
         self.arrive(now);
