@@ -12,7 +12,7 @@ use crate::{output, settings};
 
 /// Checks, prints, and says how it went.
 pub(crate) fn run(args: &CheckArgs) -> Exit {
-    let result = settings::from_file(Some(&args.file), args.table.as_deref(), &args.env_prefix);
+    let result = settings::from_file(Some(&args.file), args.table.as_deref(), &args.env_prefix).load();
     let json = args.output == Format::Json;
     let (exit, printed) = match &result {
         Ok(config) => {
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &CheckArgs) -> Exit {
                 Ok(_) => (Exit::Ok, text(config)),
                 Err(unusable) if json => (Exit::Config, output::json_line(&Document::of_unusable(config, &unusable))),
                 Err(unusable) => {
-                    unusable.report();
+                    unusable.report(&[]);
                     (Exit::Config, Ok(()))
                 }
             }
@@ -160,6 +160,7 @@ impl From<Origin> for Source {
             }
             Origin::Env { variable } => Self { from: "env", variable: Some(variable), ..Self::default() },
             Origin::Builder => Self { from: "builder", ..Self::default() },
+            Origin::Override => Self { from: "override", ..Self::default() },
             _ => Self { from: "default", ..Self::default() },
         }
     }

@@ -11,6 +11,7 @@ mod demo;
 mod exit;
 mod interrupt;
 mod output;
+mod schema;
 mod settings;
 
 use std::future::Future;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             Err(problem) => problem.report(),
         },
         Command::Check(args) => check::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Demo(args) => on_runtime(Builder::new_multi_thread(), demo::run(args)),
         Command::Completions(args) => completions::run(&args),
     }

@@ -1,21 +1,36 @@
-//! Where a client's settings come from: a file and the environment, or a URL and single keys.
+//! Where a client's settings come from: a file and the environment, or a URL; and single keys, typed for this once, over
+//! either.
 
 use std::path::Path;
 
 use steadfast::Clients;
 use steadfast::client::BuildError;
-use steadfast::config::{Config, Loader, Origin, Problems};
+use steadfast::config::{Config, Loader, Origin, Problem, Problems, Settings};
+use steadfast::transport::TlsConfigError;
 
 use crate::output;
 
-/// The variables that single keys become in a call by URL: read by the key's type, as a variable is.
-const KEY_PREFIX: &str = "SET_";
+/// What stands for a file in problems of a call by URL.
+const URL: &str = "--url";
 
-/// The key whose files are read only when a client is made.
-const TLS_ROOTS: &str = "tls_roots";
+/// A key that was typed, and how.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The flag it was typed with: `--set retries`, `--proxy`.
+    pub(crate) flag: String,
+    pub(crate) key: String,
+    pub(crate) text: String,
+}
+
+/// Without the text, which may hold a secret.
+impl std::fmt::Debug for Setting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setting").field("flag", &self.flag).field("key", &self.key).finish_non_exhaustive()
+    }
+}
 
 /// A file's table filled in from this process's environment; without a file the environment alone.
-pub(crate) fn from_file(file: Option<&Path>, table: Option<&str>, env_prefix: &str) -> Result<Config, Problems> {
+pub(crate) fn from_file(file: Option<&Path>, table: Option<&str>, env_prefix: &str) -> Loader {
     let mut loader = Loader::new().env_prefix(env_prefix).process_env();
     if let Some(table) = table {
         loader = loader.table(table);
@@ -23,16 +38,24 @@ pub(crate) fn from_file(file: Option<&Path>, table: Option<&str>, env_prefix: &s
     if let Some(file) = file {
         loader = loader.file(file);
     }
-    loader.load()
+    loader
 }
 
-/// One upstream at this URL with these keys. The environment is not read.
-pub(crate) fn from_url(name: &str, base_url: &str, keys: &[(String, String)]) -> Result<Config, Problems> {
+/// One upstream at this URL. The environment is not read.
+pub(crate) fn from_url(name: &str, base_url: &str) -> Loader {
     // JSON's strings are among TOML's.
     let text = format!("[upstreams.{}]\nbase_url = {}\n", serde_json::json!(name), serde_json::json!(base_url));
-    let variable = |key: &str| format!("{KEY_PREFIX}UPSTREAMS__{name}__{key}").to_uppercase().replace('-', "_");
-    let keys = keys.iter().map(|(key, value)| (variable(key), value.clone()));
-    Loader::new().text("--url", &text).env_prefix(KEY_PREFIX).env(keys).load()
+    Loader::new().text(URL, text)
+}
+
+/// The configuration with what was typed for one upstream.
+pub(crate) fn load(loader: Loader, upstream: &str, typed: &[Setting]) -> Result<Config, Problems> {
+    let set = |loader: Loader, setting: &Setting| loader.set(upstream, &setting.key, &setting.text);
+    typed.iter().fold(loader.clone(), set).load().or_else(|problems| match loader.load() {
+        // A name that nobody knows is no problem of the configuration; whoever asks for it is told the known ones.
+        Ok(config) if config.upstream(upstream).is_none() => Ok(config),
+        _ => Err(problems),
+    })
 }
 
 /// Why clients cannot be made from a configuration that is valid in itself, and where the cause was set.
@@ -41,28 +64,46 @@ pub(crate) struct Unusable {
     pub(crate) origin: Option<Origin>,
     pub(crate) path: String,
     pub(crate) message: String,
+    key: &'static str,
 }
 
 impl Unusable {
     fn new(config: &Config, error: &BuildError) -> Self {
         let BuildError::Tls { upstream, source } = error else {
-            return Self { origin: None, path: String::new(), message: error.to_string() };
+            return Self { origin: None, path: String::new(), message: error.to_string(), key: "" };
         };
-        let set = config.upstream(upstream).and_then(|set| set.entries().find(|entry| entry.key == TLS_ROOTS));
-        let origin = set.map(|entry| entry.origin).filter(|origin| *origin != Origin::Default);
+        let set = config.upstream(upstream);
+        let key = set.and_then(|set| key_of_file(set.settings(), source)).unwrap_or_default();
+        let entry = set.and_then(|set| set.entries().find(|entry| entry.key == key));
+        let origin = entry.map(|entry| entry.origin).filter(|origin| *origin != Origin::Default);
         let path = match origin {
-            Some(_) => format!("upstreams.{upstream}.{TLS_ROOTS}"),
+            Some(_) => format!("upstreams.{upstream}.{key}"),
             None => format!("upstreams.{upstream}"),
         };
-        Self { origin, path, message: source.to_string() }
+        Self { origin, path, message: source.to_string(), key }
     }
 
-    /// Says so on standard error.
-    pub(crate) fn report(&self) {
-        let origin = self.origin.as_ref().map(|origin| format!("{origin}: ")).unwrap_or_default();
+    /// Says so on standard error, of what was `typed` in its own words.
+    pub(crate) fn report(&self, typed: &[Setting]) {
         let path = if self.path.is_empty() { String::new() } else { format!("{}: ", self.path) };
-        output::note(&format!("error: {origin}{path}{}", self.message));
+        let place = match &self.origin {
+            Some(Origin::Override) => typed_as(typed, self.key).map_or(path, |setting| format!("{}: ", setting.flag)),
+            Some(origin) => format!("{origin}: {path}"),
+            None => path,
+        };
+        output::note(&format!("error: {place}{}", self.message));
     }
+}
+
+/// The key that names the file which cannot be used. Files are read only when a client is made.
+fn key_of_file(settings: &Settings, error: &TlsConfigError) -> Option<&'static str> {
+    let file = Some(error.path()?);
+    let is_identity = settings.tls_identity.as_deref() == file;
+    Some(match settings.tls_identity_key.as_deref() == file {
+        true => "tls_identity_key",
+        false if is_identity => "tls_identity",
+        false => "tls_roots",
+    })
 }
 
 /// The clients of this configuration. Nothing is connected, but certificates are read.
@@ -77,29 +118,34 @@ pub(crate) fn warn(config: &Config) {
     }
 }
 
-/// Says what is wrong with a URL and its keys, in the words that were typed.
-pub(crate) fn report_url(problems: &Problems) {
-    // A name that is none spoils the paths of its keys too.
-    let misnamed = problems.iter().any(|problem| problem.variable().is_none() && key(problem.path()) != "base_url");
+/// Says what is wrong, all of it.
+pub(crate) fn report(problems: &Problems) {
+    report_call(problems, "", &[]);
+}
+
+/// The same of a call to one upstream, whose keys have paths that begin with `above`: of what was typed in the words that
+/// were typed.
+pub(crate) fn report_call(problems: &Problems, above: &str, typed: &[Setting]) {
     for problem in problems.iter() {
-        let (key, message) = (key(problem.path()), problem.message());
-        match problem.variable() {
-            Some(_) if misnamed => {}
-            Some(_) => output::note(&format!("error: --set {key}: {message}")),
-            None if key == "base_url" => output::note(&format!("error: --url: {message}")),
-            None => output::note(&format!("error: UPSTREAM: {message}")),
+        match typed_place(problem, above, typed) {
+            Some(place) => output::note(&format!("error: {place}: {}", problem.message())),
+            None => output::note(&format!("error: {problem}")),
         }
     }
 }
 
-/// What follows the upstream's name in a key's path.
-fn key(path: &str) -> &str {
-    path.splitn(3, '.').nth(2).unwrap_or_default()
+fn typed_place(problem: &Problem, above: &str, typed: &[Setting]) -> Option<String> {
+    let key = problem.path().strip_prefix(above).and_then(|rest| rest.split(['.', '[']).next());
+    match (problem.file(), problem.variable()) {
+        (Some(URL), _) if key == Some("base_url") => Some(URL.to_owned()),
+        // The name is all that the text for a URL says besides.
+        (Some(URL), _) => Some("UPSTREAM".to_owned()),
+        (None, None) => typed_as(typed, key?).map(|setting| setting.flag.clone()),
+        _ => None,
+    }
 }
 
-/// Says what is wrong, all of it.
-pub(crate) fn report(problems: &Problems) {
-    for problem in problems.iter() {
-        output::note(&format!("error: {problem}"));
-    }
+/// How the key was typed; of two the later counts.
+fn typed_as<'a>(typed: &'a [Setting], key: &str) -> Option<&'a Setting> {
+    typed.iter().rev().find(|setting| setting.key == key)
 }

@@ -35,6 +35,8 @@ const CALL: &str = r#"Examples:
     steadfast call billing GET /health --repeat 100 --concurrency 10 --output json
   Twenty calls a second until the hundredth:
     steadfast call billing GET /health --repeat 100 --rate 20
+  As configured, but directly and with another certificate:
+    steadfast call billing GET /health --proxy false --cert me.pem --key me.key
 
 With --output json each call is one line, in order of completion: its status or error, each attempt
 (outcome, and whether anything was sent), each wait and why, and why it ended. Then one summary.
@@ -51,6 +53,18 @@ file, for every other key it fills in what the file leaves out. Secrets are mask
 
 Exit status: 0 a usable configuration, 78 one with problems. Warnings change nothing; they go to
 standard error, and with --output json into the object as well."#;
+
+/// After the options of `schema`.
+pub(crate) const SCHEMA: &str = r#"Examples:
+  steadfast schema > steadfast.schema.json
+  steadfast schema --table plugin.http > app.schema.json
+
+An editor with taplo (Even Better TOML, for one) then completes keys, shows what they mean, and
+marks mistakes, in a file whose first line is
+  #:schema ./steadfast.schema.json
+
+The schema is made from the table that the reader reads by (JSON Schema, draft 2020-12). It passes
+everything that the reader accepts; `steadfast check` finds more than a schema can say."#;
 
 /// After the options of `demo`.
 pub(crate) const DEMO: &str = r#"Five upstreams on loopback, each twice: one instance is called through Steadfast, the other gets the

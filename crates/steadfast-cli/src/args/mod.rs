@@ -9,7 +9,7 @@ pub(crate) mod values;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 /// Calls other services through Steadfast's deadline, retries, circuit breaker, bulkhead and rate limit.
@@ -30,6 +30,9 @@ pub(crate) enum Command {
     /// Check a configuration: every problem, or the effective settings and where each came from
     #[command(after_help = help::CHECK)]
     Check(CheckArgs),
+    /// Print a JSON Schema of configuration files, for editors
+    #[command(after_help = help::SCHEMA)]
+    Schema(SchemaArgs),
     /// Watch the protection work on five embedded upstreams, beside a client with blind retries
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
@@ -71,9 +74,11 @@ pub(crate) struct CallArgs {
     /// Call this base URL, without any configuration
     #[arg(long, value_name = "URL", conflicts_with_all = ["config", "table", "env_prefix"], help_heading = "Where to")]
     pub(crate) url: Option<String>,
-    /// With --url: set one configuration key, such as breaker_failures=3 (repeatable)
-    #[arg(long, value_name = "KEY=VALUE", requires = "url", help_heading = "Where to")]
+    /// Set one configuration key, such as breaker_failures=3, over what is configured (repeatable)
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Where to")]
     pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
 
     /// Add a header, as in 'Accept: text/plain' (repeatable)
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", help_heading = "The request")]
@@ -115,6 +120,27 @@ pub(crate) struct CallArgs {
     pub(crate) fail: bool,
 }
 
+/// Arguments of `steadfast call` for how to connect: each is short for a key, and wins over what is configured.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The connection")]
+pub(crate) struct ConnectionArgs {
+    /// Speak HTTP/2 and nothing else; without TLS from the first byte on
+    #[arg(long)]
+    pub(crate) http2: bool,
+    /// Go through this proxy (http, https, socks5 or socks5h), or false: through none
+    #[arg(long, value_name = "URL|false")]
+    pub(crate) proxy: Option<String>,
+    /// Trust the authorities in this PEM file too, in the place of those in tls_roots (repeatable)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cacert: Vec<String>,
+    /// Our own certificate: a PEM file with its chain, and its key unless --key names another
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) cert: Option<String>,
+    /// The private key of our certificate, a PEM file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) key: Option<String>,
+}
+
 /// Arguments of `steadfast check`.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -129,6 +155,14 @@ pub(crate) struct CheckArgs {
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: Format,
+}
+
+/// Arguments of `steadfast schema`.
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// The table of the file that holds `upstreams`, such as plugin.http [default: the root]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) table: Option<String>,
 }
 
 /// Arguments of `steadfast demo`.

@@ -25,22 +25,19 @@ pub(crate) struct Caller {
 impl Caller {
     /// The client that the plan asks for; what stands in the way is said on standard error.
     pub(crate) fn new(plan: &Plan) -> Result<Self, Exit> {
-        let config = match &plan.target {
+        let loader = match &plan.target {
             Target::Configured { file, table, env_prefix } => {
                 settings::from_file(file.as_deref(), table.as_deref(), env_prefix)
             }
-            Target::Url { base_url, settings } => settings::from_url(&plan.upstream, base_url, settings),
+            Target::Url { base_url } => settings::from_url(&plan.upstream, base_url),
         };
-        let config = config.map_err(|problems| {
-            match &plan.target {
-                Target::Configured { .. } => settings::report(&problems),
-                Target::Url { .. } => settings::report_url(&problems),
-            }
+        let config = settings::load(loader, &plan.upstream, &plan.settings).map_err(|problems| {
+            settings::report_call(&problems, &plan.target.path(&plan.upstream), &plan.settings);
             Exit::Config
         })?;
         settings::warn(&config);
         let clients = settings::clients(&config).map_err(|unusable| {
-            unusable.report();
+            unusable.report(&plan.settings);
             Exit::Config
         })?;
         let client = clients.client(&plan.upstream).map_err(|error| {

@@ -8,6 +8,7 @@
 //! error.
 
 mod client;
+mod flags;
 mod plan;
 mod record;
 mod runner;

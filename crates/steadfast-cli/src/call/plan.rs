@@ -9,9 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method};
 
+use super::flags;
 use crate::args::{CallArgs, Format};
 use crate::exit::Exit;
 use crate::output;
+use crate::settings::Setting;
 
 /// Calls in flight at once where only a rate is given: enough not to hold the rate up, few enough to be polite.
 const CONCURRENCY_WITH_RATE: u32 = 50;
@@ -25,6 +27,8 @@ const URL_NAME: &str = "url";
 pub(crate) struct Plan {
     pub(crate) target: Target,
     pub(crate) upstream: String,
+    /// Keys that were typed, over those of the target.
+    pub(crate) settings: Vec<Setting>,
     pub(crate) request: Request,
     pub(crate) load: Load,
     pub(crate) format: Format,
@@ -37,8 +41,8 @@ pub(crate) struct Plan {
 pub(crate) enum Target {
     /// A file and the environment.
     Configured { file: Option<PathBuf>, table: Option<String>, env_prefix: String },
-    /// A base URL and single keys; the environment is not read.
-    Url { base_url: String, settings: Vec<(String, String)> },
+    /// A base URL; the environment is not read.
+    Url { base_url: String },
 }
 
 /// The request, the same for each call.
@@ -73,8 +77,18 @@ impl Mistake {
     }
 }
 
-fn mistake<T>(message: impl Into<String>) -> Result<T, Mistake> {
+pub(super) fn mistake<T>(message: impl Into<String>) -> Result<T, Mistake> {
     Err(Mistake(message.into()))
+}
+
+impl Target {
+    /// What the paths of an upstream's keys begin with, in problems.
+    pub(crate) fn path(&self, upstream: &str) -> String {
+        match self {
+            Self::Configured { table: Some(table), .. } => format!("{table}.upstreams.{upstream}."),
+            _ => format!("upstreams.{upstream}."),
+        }
+    }
 }
 
 impl Plan {
@@ -89,8 +103,9 @@ impl Plan {
         if args.json_body {
             mark_as_json(body.as_ref(), &mut headers)?;
         }
+        let settings = flags::read(&args.set, &args.connection, args.url.is_some())?;
         let target = match args.url {
-            Some(base_url) => Target::Url { base_url, settings: parse_settings(&args.set)? },
+            Some(base_url) => Target::Url { base_url },
             None => {
                 let default = || Some(PathBuf::from(DEFAULT_FILE)).filter(|file| file.exists());
                 Target::Configured {
@@ -104,6 +119,7 @@ impl Plan {
         Ok(Self {
             target,
             upstream,
+            settings,
             request: Request {
                 method,
                 path,
@@ -151,22 +167,6 @@ fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), Mistake> {
         Ok(value) => Ok((name, value)),
         Err(_) => mistake(format!("the value of header '{name}' has characters that a header cannot carry")),
     }
-}
-
-fn parse_settings(set: &[String]) -> Result<Vec<(String, String)>, Mistake> {
-    let mut settings = Vec::with_capacity(set.len());
-    for text in set {
-        match text.split_once('=') {
-            Some((key, _)) if key.trim().replace('-', "_").eq_ignore_ascii_case("base_url") => {
-                return mistake("the base URL is that of --url; --set takes the other keys");
-            }
-            Some((key, value)) if !key.trim().is_empty() => {
-                settings.push((key.trim().to_owned(), value.trim().to_owned()));
-            }
-            _ => return mistake("--set expects KEY=VALUE, such as breaker_failures=3"),
-        }
-    }
-    Ok(settings)
 }
 
 fn read_body(data: &str) -> Result<Bytes, Mistake> {

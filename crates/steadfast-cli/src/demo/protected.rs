@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast::policy::breaker::Opened;
+use steadfast::transport::Proxy;
 use steadfast::{Event, ServiceClient};
 
 use super::scenario::{Call, Form, Kind, Timeline};
@@ -30,6 +31,8 @@ impl Protected {
         let transitions = Arc::new(Transitions::default());
         let client = ServiceClient::builder(&format!("http://{address}"))
             .name(kind.name())
+            // The upstreams are on loopback, which no proxy of the environment could reach.
+            .proxy(Proxy::Off)
             .read_timeout(kind.try_timeout())
             .total_timeout(TOTAL_TIMEOUT)
             .breaker_cool_down(timeline.cool_down())

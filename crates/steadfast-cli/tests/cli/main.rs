@@ -9,6 +9,8 @@ mod check;
 mod completions;
 mod demo;
 mod help;
+mod overrides;
+mod schema;
 mod sockets;
 mod support;
 mod usage;

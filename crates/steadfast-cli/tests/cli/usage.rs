@@ -26,7 +26,14 @@ fn a_mistake_of_usage_exits_with_64() {
         &["call", "--url", url, "GET", "/x", "--set", "retries"],
         &["call", "--url", url, "GET", "/x", "--set", "=1"],
         &["call", "--url", url, "GET", "/x", "--set", "base_url=http://127.0.0.1:8"],
-        &["call", "a", "GET", "/x", "--set", "retries=1"],
+        &["call", "--url", url, "GET", "/x", "--proxy"],
+        &["call", "--url", url, "GET", "/x", "--proxy", ""],
+        &["call", "--url", url, "GET", "/x", "--cacert", ""],
+        &["call", "--url", url, "GET", "/x", "--cert", ""],
+        &["call", "--url", url, "GET", "/x", "--key", ""],
+        &["call", "--url", url, "GET", "/x", "--http2=yes"],
+        &["schema", "--table", "plugin..http"],
+        &["schema", "steadfast.toml"],
         &["call", "--url", url, "POST", "/x", "--json-body"],
         &["call", "--url", url, "POST", "/x", "--json-body", "-d", "{"],
         &["call", "--url", url, "POST", "/x", "-d", "@/does/not/exist"],
@@ -54,6 +61,8 @@ fn a_message_repeats_no_secret() {
         &["call", "--url", url, "POST", "/x", "--json-body", "-d", "{\"token\": secret}"],
         &["call", "--url", url, "GET", "/x", "--set", "secret"],
         &["call", "--url", "http://user:secret@127.0.0.1:9", "GET", "/x"],
+        &["call", "--url", url, "GET", "/x", "--set", "headers=X-Key: secret"],
+        &["call", "--url", url, "GET", "/x", "--proxy", "http://user:secret@proxy:1", "--set", "retrys=1"],
     ];
     for args in mistakes {
         let run = steadfast(args);

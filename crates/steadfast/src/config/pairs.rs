@@ -79,10 +79,15 @@ fn no_tls(settings: &Settings, given: &Draft, warn: &mut impl FnMut(&str, String
     }
 }
 
-/// The TLS code refuses this when it reads the certificates; `check` of a file without clients says it here.
+/// The TLS code refuses these when a client is made; a file that is only checked hears of them here.
 fn no_roots(settings: &Settings, warn: &mut impl FnMut(&str, String)) {
     if settings.tls_roots_only && settings.tls_roots.is_empty() {
         warn("tls_roots_only", "no certificate can be trusted: there are no tls_roots".to_owned());
+    } else if settings.tls_roots_only && settings.tls_platform_roots {
+        warn(
+            "tls_roots_only",
+            "contradicts tls_platform_roots: with the platform's roots, tls_roots are not alone".to_owned(),
+        );
     }
 }
 

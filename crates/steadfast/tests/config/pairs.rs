@@ -11,7 +11,6 @@ fn warnings(base_url: &str, keys: &str) -> String {
 }
 
 const TLS: &str = r#"
-tls_platform_roots = true
 tls_roots = ["ca.pem"]
 tls_roots_only = true
 tls_identity = "me.pem"
@@ -23,7 +22,6 @@ tls_server_name = "billing.internal"
 #[test]
 fn c9_3_certificates_without_tls() {
     assert_snapshot!(warnings("http://a", TLS), @"
-    upstreams.a.tls_platform_roots: has no effect: the base_url is http, so there is no TLS
     upstreams.a.tls_roots: has no effect: the base_url is http, so there is no TLS
     upstreams.a.tls_roots_only: has no effect: the base_url is http, so there is no TLS
     upstreams.a.tls_identity: has no effect: the base_url is http, so there is no TLS
@@ -31,6 +29,8 @@ fn c9_3_certificates_without_tls() {
     upstreams.a.tls_server_name: has no effect: the base_url is http, so there is no TLS
     ");
     assert_eq!(warnings("https://a", TLS), "");
+    let platform = warnings("http://a", "tls_platform_roots = true");
+    assert_snapshot!(platform, @"upstreams.a.tls_platform_roots: has no effect: the base_url is http, so there is no TLS");
     // What only says the default says nothing wrong.
     assert_eq!(warnings("http://a", "tls_platform_roots = false\ntls_roots = []\ntls_roots_only = false"), "");
 }
@@ -41,6 +41,8 @@ fn c9_3_only_roots_that_are_not_there() {
     let said = warnings("https://a", "tls_roots_only = true");
     assert_snapshot!(said, @"upstreams.a.tls_roots_only: no certificate can be trusted: there are no tls_roots");
     assert_eq!(warnings("https://a", "tls_roots_only = true\ntls_roots = []\ntls_platform_roots = true"), said);
+    let both = warnings("https://a", "tls_roots_only = true\ntls_roots = [\"ca.pem\"]\ntls_platform_roots = true");
+    assert_snapshot!(both, @"upstreams.a.tls_roots_only: contradicts tls_platform_roots: with the platform's roots, tls_roots are not alone");
 }
 
 /// Pings are a matter of HTTP/2.
