@@ -35,6 +35,8 @@ const CALL: &str = r#"Examples:
     steadfast call billing GET /health --repeat 100 --concurrency 10 --output json
   Twenty calls a second until the hundredth:
     steadfast call billing GET /health --repeat 100 --rate 20
+  A long response, or one without an end, written out as it comes:
+    steadfast call billing GET /export.csv --stream > export.csv
   As configured, but directly and with another certificate:
     steadfast call billing GET /health --proxy false --cert me.pem --key me.key
 

@@ -115,6 +115,9 @@ pub(crate) struct CallArgs {
     /// Text output: print the last response's body as well
     #[arg(long, help_heading = "The result")]
     pub(crate) body: bool,
+    /// Write the response's body to standard output as it comes, of any length, and nothing else
+    #[arg(long, conflicts_with_all = ["repeat", "concurrency", "rate", "output", "body"], help_heading = "The result")]
+    pub(crate) stream: bool,
     /// A response of 400 or above is a failure: exit with 1
     #[arg(long, help_heading = "The result")]
     pub(crate) fail: bool,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use steadfast::report::{AttemptRecord, WaitRecord};
-use steadfast::{Error, ErrorKind, Report, Response, ServiceClient};
+use steadfast::{Error, ErrorKind, Report, RequestBuilder, Response, ServiceClient, StreamingResponse};
 
 use super::plan::{Plan, Request, Target};
 use super::record::{Attempt, Line, Record, Wait};
@@ -58,8 +58,8 @@ impl Caller {
         })
     }
 
-    /// Makes call number `call`.
-    pub(crate) async fn call(self, call: u64) -> Record {
+    /// The request, ready to be sent.
+    fn request(&self) -> RequestBuilder {
         let mut request = self.client.request(self.request.method.clone(), &self.request.path);
         for (name, value) in &self.request.headers {
             request = request.header(name.clone(), value.clone());
@@ -76,6 +76,22 @@ impl Caller {
         if let Some(timeout) = self.request.timeout {
             request = request.timeout(timeout);
         }
+        request
+    }
+
+    /// Makes the call, and hands its response over as soon as the head is there.
+    pub(crate) async fn stream(&self) -> Result<StreamingResponse, Error> {
+        self.request().send_streaming().await
+    }
+
+    /// How the command ends after a response with this status.
+    pub(crate) fn exit_of_status(&self, status: u16) -> Exit {
+        if self.fail && status >= 400 { Exit::Failed } else { Exit::Ok }
+    }
+
+    /// Makes call number `call`.
+    pub(crate) async fn call(self, call: u64) -> Record {
+        let request = self.request();
         let began = Instant::now();
         let result = request.send().await;
         let elapsed = began.elapsed();
@@ -94,7 +110,7 @@ impl Caller {
         let status = response.status().as_u16();
         Ending {
             line: Line { status: Some(status), ..self.line(call, response.report()) },
-            exit: if self.fail && status >= 400 { Exit::Failed } else { Exit::Ok },
+            exit: self.exit_of_status(status),
             message: None,
             body: Some(response.bytes().clone()),
         }
@@ -143,7 +159,8 @@ impl Ending {
     }
 }
 
-fn exit_of(kind: ErrorKind) -> Exit {
+/// How the command ends after such an error.
+pub(super) fn exit_of(kind: ErrorKind) -> Exit {
     match kind {
         ErrorKind::CircuitOpen => Exit::CircuitOpen,
         ErrorKind::BulkheadFull => Exit::BulkheadFull,

@@ -4,6 +4,8 @@
 //! args -> plan -> client -> runner -> record -> json line, or table
 //! ```
 //!
+//! With `--stream` the body goes through as it comes instead: `args -> plan -> client -> stream`.
+//!
 //! With `--output json` nothing but lines of JSON goes to standard output. Everything else that is said goes to standard
 //! error.
 
@@ -12,6 +14,7 @@ mod flags;
 mod plan;
 mod record;
 mod runner;
+mod stream;
 mod summary;
 mod text;
 
@@ -42,6 +45,9 @@ pub(crate) async fn run(plan: Plan) -> Exit {
         Ok(caller) => caller,
         Err(exit) => return exit,
     };
+    if plan.stream {
+        return stream::run(caller, interrupt).await;
+    }
     let mut printer = Printer::new(&plan);
     let mut last = Last::default();
     let finish = runner::run(

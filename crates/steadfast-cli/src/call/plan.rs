@@ -33,6 +33,7 @@ pub(crate) struct Plan {
     pub(crate) load: Load,
     pub(crate) format: Format,
     pub(crate) body: bool,
+    pub(crate) stream: bool,
     pub(crate) fail: bool,
 }
 
@@ -132,6 +133,7 @@ impl Plan {
             load: Load { repeat: args.repeat, concurrency: concurrency as usize, rate: args.rate },
             format: args.output,
             body: args.body,
+            stream: args.stream,
             fail: args.fail,
         })
     }

@@ -99,10 +99,13 @@ impl Prepared<'_> {
             changed = true;
         }
         if let Some(shared) = self.live {
-            let settings = &shared.settings;
+            let (settings, before) = (&shared.settings, live.load_full());
             let now = upstream.clock.now();
             upstream.allow_calls_of(settings.total_timeout);
             upstream.with(|policies| {
+                if judges_otherwise(&before.settings, settings) {
+                    policies.breaker.start_anew(now);
+                }
                 policies.breaker.reconfigure(now, breaker_config(settings));
                 policies.budget.reconfigure(now, budget_config(settings));
                 policies.line.reconfigure(now, line_config(settings));
@@ -112,4 +115,9 @@ impl Prepared<'_> {
         }
         changed
     }
+}
+
+/// Whether other attempts count as failures, which the breaker itself does not see: it has counted by the old rules.
+fn judges_otherwise(before: &Settings, now: &Settings) -> bool {
+    (before.breaker_statuses, before.breaker_timeout_evidence) != (now.breaker_statuses, now.breaker_timeout_evidence)
 }

@@ -101,6 +101,21 @@ fn c9_5_a_changed_breaker_key_resets_that_breaker_only() {
     assert!(world.get("mail").unwrap_err().is_circuit_open());
 }
 
+/// Keys that the breaker does not see itself are breaker keys too.
+#[test]
+fn c9_5_which_statuses_are_failures_is_a_breaker_key() {
+    for key in ["breaker_statuses = [500, 503]", "breaker_timeout_evidence = 2"] {
+        let world = World::new(&two("retries = 0"), [Step::status(503)]);
+        for _ in 0..4 {
+            assert!(world.get("billing").is_ok());
+        }
+        let billing = world.clients.client("billing").unwrap();
+        assert_eq!(billing.snapshot().breaker.streak, 4);
+        world.clients.reload(&two(&format!("retries = 0\n{key}"))).unwrap();
+        assert_eq!(billing.snapshot().breaker.streak, 0, "{key}");
+    }
+}
+
 #[test]
 fn c9_5_the_rate_limit_keeps_its_starts() {
     let world = World::new(&two("rate_limit = 2\nrate_limit_period = 10\nrate_limit_wait = 0"), [Step::status(200)]);
