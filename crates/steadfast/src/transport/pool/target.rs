@@ -215,7 +215,8 @@ mod tests {
         let request = over_http2(&target, request, "abc");
         let names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
         assert_eq!(names, ["x-bar", "te", "content-length"]);
-        assert_eq!((&request.headers()[TE], &request.headers()[CONTENT_LENGTH]), (&"trailers", &"3"));
+        assert_eq!(request.headers()[TE], "trailers");
+        assert_eq!(request.headers()[CONTENT_LENGTH], "3");
         let request = over_http2(&target, Request::get("http://billing/").header(TE, "gzip"), "");
         assert!(request.headers().is_empty());
         assert_eq!(over_http2(&target, Request::put("http://billing/"), "").headers()[CONTENT_LENGTH], "0");
