@@ -8,6 +8,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use steadfast::transport::RequestBody;
 use steadfast_http::Sent;
+use tokio::time::sleep;
 
 use crate::h2_peer::*;
 use crate::server::*;
@@ -23,7 +24,6 @@ async fn a_request_and_its_response() {
     let heads = peer.counts.heads.lock().unwrap().clone();
     assert_eq!(heads[0].uri().to_string(), format!("http://127.0.0.1:{}/a?b=c", peer.address.port()));
     assert!(!heads[0].headers().contains_key(HOST) && !heads[0].headers().contains_key(CONTENT_LENGTH));
-    drop(heads);
     until_open(&pool, 1, 1).await;
 }
 
@@ -130,8 +130,38 @@ async fn the_request_goes_on_after_the_head() {
     .await;
     let pool = played.pool();
     let response = head(&pool, post("/", vec![0; 300_000])).await.unwrap();
-    tokio::time::sleep(ms(50)).await;
+    sleep(ms(50)).await;
     assert_eq!(response.into_body().collect(MAX).await.unwrap(), "300000");
+}
+
+/// RFC 9110 section 15.2
+#[tokio::test]
+async fn interim_responses_are_passed_over() {
+    let played = Played::start(|_, socket| async move {
+        let mut raw = Raw::greet(socket, &[]).await;
+        let stream = raw.request().await.unwrap();
+        // :status 103, as a literal without indexing.
+        raw.write(HEADERS, END_HEADERS, stream, b"\x08\x03103").await;
+        sleep(ms(20)).await;
+        raw.ok(stream).await;
+        raw.answer_all().await;
+    })
+    .await;
+    assert_eq!(send(&played.pool(), get("/")).await.unwrap(), (StatusCode::OK, Bytes::from_static(b"x")));
+}
+
+/// A141
+#[tokio::test]
+async fn a141_what_is_about_the_connection_is_not_sent() {
+    let peer = Peer::start(100).await;
+    let mut outgoing = get("/");
+    for (name, value) in [("connection", "keep-alive, x-foo"), ("x-foo", "1"), ("te", "trailers"), ("host", "mine")] {
+        outgoing.request.headers_mut().insert(name, value.parse().unwrap());
+    }
+    send(&peer.pool(), outgoing).await.unwrap();
+    let head = peer.counts.heads.lock().unwrap().remove(0);
+    assert_eq!(head.uri(), "http://mine/");
+    assert_eq!((head.headers().len(), &head.headers()["te"]), (1, &"trailers".parse().unwrap()));
 }
 
 /// The request's own body fails: a fault of ours, and the stream is reset.

@@ -187,6 +187,29 @@ async fn what_is_not_http2_is_a_protocol_error() {
     }
 }
 
+/// 2.11: a connection that went away while it was idle.
+#[tokio::test]
+async fn c2_11_a_request_on_a_connection_that_went_away_goes_to_a_fresh_one() {
+    for wait in [0, 30] {
+        let played = Played::start(|_, socket| async move {
+            let mut raw = Raw::greet(socket, &[]).await;
+            let stream = raw.request().await.unwrap();
+            raw.ok(stream).await;
+            raw.go_away(stream, Reason::NO_ERROR).await;
+            raw.read_to_end().await;
+        })
+        .await;
+        let pool = played.pool_with(|config| config.max_connections = 1);
+        send(&pool, get("/")).await.unwrap();
+        sleep(ms(wait)).await;
+        match send(&pool, post("/", "x")).await {
+            Ok(_) => assert_eq!(played.connections(), 2),
+            // The two have crossed.
+            Err(error) => assert_eq!((error.fault(), error.sent(), wait), (Fault::GoAway, Sent::No, 0)),
+        }
+    }
+}
+
 // ---- through the whole client
 
 fn client(pool: Pool) -> ServiceClient {
@@ -349,7 +372,11 @@ async fn c2_11_a_request_on_a_dead_connection_goes_to_a_fresh_one() {
             Step::ReadToEnd,
         ],
     });
-    let pool = peer.pool_with(|config| config.http_version = HttpVersion::Http2);
+    // Its room is given back before the fresh one needs it.
+    let pool = peer.pool_with(|config| {
+        config.http_version = HttpVersion::Http2;
+        config.max_connections = 1;
+    });
     assert_eq!(send(&pool, get("/")).await.unwrap().0, 204);
     peer.block_until(0, usize::MAX);
     // The client's runtime has not looked at the socket since.

@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use http::StatusCode;
 use http_body::Body;
-use steadfast::transport::Pool;
+use steadfast::transport::{Pool, Resolve, ResolveFuture};
 use steadfast_http::{Fault, Sent};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -251,6 +252,40 @@ async fn a_failed_connection_is_nobody_elses_failure() {
     let good = tasks.join_all().await.into_iter().filter(|good| *good).count();
     assert_eq!(good, 9);
     assert!(played.connections() <= 10);
+}
+
+/// The one that opens the connection for the others is dropped: the next opens it.
+#[tokio::test]
+async fn a_dropped_opener_is_replaced() {
+    let peer = Peer::start(100).await;
+    let mut config = peer.config();
+    config.host = "upstream.test".into();
+    let pool = Pool::new(config, Arc::new(SlowOnce(AtomicUsize::new(0)))).unwrap();
+    let mut opener = Box::pin(send(&pool, get("/")));
+    let mut others: Vec<_> = (0..5).map(|_| Box::pin(send(&pool, get("/")))).collect();
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(opener.as_mut().poll(&mut cx).is_pending());
+    assert!(others.iter_mut().all(|other| other.as_mut().poll(&mut cx).is_pending()));
+    assert_eq!(pool.snapshot().open, 1);
+    drop(opener);
+    let results = futures_util::future::join_all(others).await;
+    assert!(results.iter().all(Result::is_ok));
+    assert_eq!((peer.connections(), peer.requests()), (1, 5));
+}
+
+/// The first name takes for ever.
+struct SlowOnce(AtomicUsize);
+
+impl Resolve for SlowOnce {
+    fn resolve<'a>(&'a self, _: &'a str, port: u16) -> ResolveFuture<'a> {
+        let number = self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            if number == 0 {
+                std::future::pending::<()>().await;
+            }
+            Ok(vec![([127, 0, 0, 1], port).into()])
+        })
+    }
 }
 
 /// Nobody waits for ever for a connection that does not come to life.

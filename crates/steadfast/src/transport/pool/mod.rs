@@ -61,7 +61,7 @@ pub struct PoolConfig {
     pub read_timeout: Duration,
     /// Each wait to write the next piece of the request. 10 s.
     pub write_timeout: Duration,
-    /// The wait for a connection when `max_connections` are in use. 2 s.
+    /// The wait for a connection when `max_connections` are in use, over HTTP/2 with all their streams. 2 s.
     pub pool_timeout: Duration,
     /// How long an idle connection is kept. 90 s.
     pub idle_timeout: Duration,
@@ -75,9 +75,10 @@ pub struct PoolConfig {
     pub proxy: Proxy,
     /// Which HTTP is spoken. `Auto`.
     pub http_version: HttpVersion,
-    /// HTTP/2: how often a connection with open streams is asked for a sign of life. None: never.
+    /// HTTP/2: after so long without a byte a connection with open streams is asked for a sign of life. None: never;
+    /// a connection is then suspected when an attempt on it was given up and nothing came meanwhile.
     pub ping_interval: Option<Duration>,
-    /// HTTP/2: how long that sign may take. 10 s.
+    /// HTTP/2: how long that sign may take, before the connection is closed. 10 s.
     pub ping_timeout: Duration,
 }
 
@@ -154,8 +155,8 @@ impl Pool {
 
     /// Sends one request and returns the response's head, with its body to come.
     ///
-    /// Needs a tokio runtime. Dropping the future cuts the connection off; `progress` then says whether anything of
-    /// the request was sent.
+    /// Needs a tokio runtime. Dropping the future cuts the connection off, or over HTTP/2 resets the stream; `progress`
+    /// then says whether anything of the request was sent.
     ///
     /// # Errors
     ///

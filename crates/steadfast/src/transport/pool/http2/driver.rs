@@ -12,7 +12,7 @@ use bytes::Bytes;
 use h2::client::Connection;
 use tokio::time::{Sleep, sleep_until};
 
-use super::link::Link;
+use super::link::{Link, UNSETTLED};
 use super::pings::{Due, Pings};
 use crate::transport::connect::Stream;
 use crate::transport::pool::meter::NEVER;
@@ -126,8 +126,9 @@ impl Future for Driver {
 
 /// Something came: perhaps how many streams the upstream allows, or that it goes away.
 fn look_at(wire: &Connection<Stream, Bytes>, link: &Arc<Link>, room: &Room) {
-    if link.set_limit(wire.max_concurrent_send_streams()) {
-        room.on_limit_of(link);
+    let limit = wire.max_concurrent_send_streams();
+    if let Some(before) = link.set_limit(limit) {
+        room.on_limit(Some(limit).filter(|_| before == UNSETTLED));
     }
     if let Err(error) = link.sender() {
         room.on_refused_by(link, error.reason());

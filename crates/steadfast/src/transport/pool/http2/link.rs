@@ -118,9 +118,9 @@ impl Link {
         Some(self.limit.load(Ordering::Acquire)).filter(|limit| *limit != UNSETTLED)
     }
 
-    /// Notes what the upstream allows; true if that is news.
-    pub(super) fn set_limit(&self, limit: usize) -> bool {
-        self.limit.swap(limit, Ordering::AcqRel) != limit
+    /// Notes what the upstream allows, and returns what it allowed before if that is something else.
+    pub(super) fn set_limit(&self, limit: usize) -> Option<usize> {
+        Some(self.limit.swap(limit, Ordering::AcqRel)).filter(|before| *before != limit)
     }
 
     /// Too old for a further stream.

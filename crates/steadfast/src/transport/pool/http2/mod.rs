@@ -14,6 +14,7 @@
 mod body;
 mod driver;
 mod faults;
+mod incoming;
 pub(super) mod link;
 mod pings;
 mod registry;
@@ -131,8 +132,11 @@ pub(super) async fn send(
     let (answer, outlet) = match sender.send_request(Request::from_parts(parts, ()), is_whole) {
         Ok(handles) => handles,
         Err(error) => {
-            share.on_refused(error.reason());
-            return Err(unsent(TransportError::new(faults::before_head(&error).0, Sent::No).with_source(error)));
+            let (fault, _) = faults::before_head(&error);
+            if fault != Fault::LocalProtocol {
+                share.on_refused(error.reason());
+            }
+            return Err(unsent(TransportError::new(fault, Sent::No).with_source(error)));
         }
     };
     drop(sender);

@@ -6,24 +6,22 @@
 //!
 //! Lock order: registry, then cell, then h2's own. Nothing of a user's runs under a lock.
 
-use std::future::Future;
 use std::mem;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use h2::SendStream;
 use h2::client::ResponseFuture;
-use h2::{Reason, RecvStream, SendStream};
-use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, Response};
+use http::Response;
 use http_body::Frame;
 use steadfast_http::{Fault, Sent};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::faults::in_body;
+use super::incoming::{Incoming, length_of};
 use super::link::{Link, Share};
 use super::upload::Upload;
 use crate::transport::TransportError;
@@ -74,15 +72,6 @@ struct Handles {
     share: Option<Share>,
     waker: Option<Waker>,
     ended_by: Option<Fault>,
-}
-
-enum Incoming {
-    Head(ResponseFuture),
-    /// It came in the moment in which its limit passed.
-    Answered(Result<Response<RecvStream>, h2::Error>),
-    Body(RecvStream),
-    Trailers(RecvStream),
-    Over,
 }
 
 impl Cell {
@@ -182,20 +171,12 @@ impl Cell {
     fn has_moved(&self, handles: &mut Handles, fault: Fault) -> bool {
         match (fault, &mut handles.incoming) {
             (Fault::WriteTimeout, _) => handles.outlet.as_ref().is_some_and(|outlet| outlet.capacity() > 0),
-            (Fault::ReadTimeout, Incoming::Head(head)) => {
-                match Pin::new(head).poll(&mut Context::from_waker(Waker::noop())) {
-                    Poll::Ready(answer) => {
-                        handles.incoming = Incoming::Answered(answer);
-                        if let Some(waker) = handles.waker.take() {
-                            waker.wake();
-                        }
-                        true
-                    }
-                    Poll::Pending => false,
+            (Fault::ReadTimeout, incoming) => {
+                let has_come = incoming.has_come();
+                if has_come && let Some(waker) = handles.waker.take() {
+                    waker.wake();
                 }
-            }
-            (Fault::ReadTimeout, Incoming::Body(body)) => {
-                body.flow_control().used_capacity() > 0 || body.is_end_stream()
+                has_come
             }
             _ => false,
         }
@@ -239,7 +220,7 @@ impl Cell {
 impl Drop for Stream {
     fn drop(&mut self) {
         let handles = self.0.lock();
-        let gave_up = matches!(handles.incoming, Incoming::Head(_) | Incoming::Body(_));
+        let gave_up = handles.incoming.is_awaited();
         let is_suspect = gave_up && self.0.waits() && self.0.is_silent(self.0.link.meter().now(), SILENCE);
         self.0.end(handles, is_suspect);
     }
@@ -279,21 +260,15 @@ impl Stream {
     /// The head of the response.
     pub(super) fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Response<Head>, Failure>> {
         let mut handles = self.0.lock();
-        let answer = match &mut handles.incoming {
-            Incoming::Head(head) => match Pin::new(head).poll(cx) {
-                Poll::Ready(answer) => answer,
-                Poll::Pending => {
-                    keep_waker(&mut handles, cx);
-                    return Poll::Pending;
-                }
-            },
-            Incoming::Answered(_) => match mem::replace(&mut handles.incoming, Incoming::Over) {
-                Incoming::Answered(answer) => answer,
-                _ => return Poll::Pending,
-            },
-            _ => {
+        let answer = match handles.incoming.poll_head(cx) {
+            Poll::Ready(Some(answer)) => answer,
+            Poll::Ready(None) => {
                 let fault = handles.ended_by.unwrap_or(Fault::LocalProtocol);
                 return Poll::Ready(Err(Failure::Limit(TransportError::new(fault, Sent::Unknown))));
+            }
+            Poll::Pending => {
+                keep_waker(&mut handles, cx);
+                return Poll::Pending;
             }
         };
         let (parts, body) = match answer {
@@ -335,10 +310,7 @@ impl Stream {
 
     /// Whether nothing more will come.
     pub(super) fn is_over(&self) -> bool {
-        match &self.0.lock().incoming {
-            Incoming::Body(body) | Incoming::Trailers(body) => body.is_end_stream(),
-            Incoming::Over | Incoming::Head(_) | Incoming::Answered(_) => false,
-        }
+        self.0.lock().incoming.is_over()
     }
 
     /// The rest of the request goes on, in a task of its own that ends with the stream.
@@ -362,50 +334,9 @@ impl Stream {
     }
 }
 
-impl Incoming {
-    /// `Err(None)`: the handles were taken.
-    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Option<h2::Error>>>> {
-        if let Self::Body(body) = self {
-            match ready!(body.poll_data(cx)) {
-                Some(Ok(piece)) => {
-                    // What is in hand may come again. It fails only if the stream is gone.
-                    let _ = body.flow_control().release_capacity(piece.len());
-                    return Poll::Ready(Some(Ok(Frame::data(piece))));
-                }
-                Some(Err(error)) => return end_of(error),
-                None => match mem::replace(self, Self::Over) {
-                    Self::Body(body) => *self = Self::Trailers(body),
-                    other => *self = other,
-                },
-            }
-        }
-        match self {
-            Self::Trailers(body) => match ready!(body.poll_trailers(cx)) {
-                Ok(Some(trailers)) => Poll::Ready(Some(Ok(Frame::trailers(trailers)))),
-                Ok(None) => Poll::Ready(None),
-                Err(error) => end_of(error),
-            },
-            _ => Poll::Ready(Some(Err(None))),
-        }
-    }
-}
-
-/// A server that has answered in full may ask with NO_ERROR that no more of the request is sent (RFC 9113 section 8.1).
-/// h2 does not say whether the response was whole; its length may.
-fn end_of<T>(error: h2::Error) -> Poll<Option<Result<T, Option<h2::Error>>>> {
-    if error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR) {
-        return Poll::Ready(None);
-    }
-    Poll::Ready(Some(Err(Some(error))))
-}
-
 fn keep_waker(handles: &mut Handles, cx: &Context<'_>) {
     match &mut handles.waker {
         Some(waker) => waker.clone_from(cx.waker()),
         none => *none = Some(cx.waker().clone()),
     }
-}
-
-fn length_of(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

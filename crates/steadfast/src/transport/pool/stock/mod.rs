@@ -96,7 +96,7 @@ impl Stock {
     }
 
     fn room_or_queue(self: &Arc<Self>, shelf: &mut Shelf, fresh: bool) -> Result<Room, Waiting<'_>> {
-        if shelf.open < self.max && (fresh || (shelf.waiters.is_empty() && shelf.needs_another(1))) {
+        if shelf.open < self.max && (fresh || (shelf.waiters.is_empty() && shelf.needs_another())) {
             shelf.open += 1;
             return Ok(self.room(shelf));
         }
@@ -291,10 +291,11 @@ impl Stock {
         self.leave(shelf, finished.into_iter().collect(), true);
     }
 
-    /// The upstream has said how many streams it allows.
-    fn on_limit(self: &Arc<Self>, link: &Arc<Link>) {
+    /// The upstream has said how many streams it allows. `first`: on a new connection; the next will probably be allowed
+    /// as many.
+    fn on_limit(self: &Arc<Self>, first: Option<usize>) {
         let mut shelf = self.lock();
-        if let Some(streams) = link.settled() {
+        if let Some(streams) = first {
             shelf.speech.on_limit(streams);
         }
         self.leave(shelf, Vec::new(), true);

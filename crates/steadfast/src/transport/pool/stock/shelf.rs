@@ -133,8 +133,9 @@ impl Shelf {
         self.waiters.iter().filter(|waiter| !waiter.grant.is_closed()).count()
     }
 
-    /// Whether so many that wait need a further connection: those that are coming will not carry them all.
-    pub(super) fn needs_another(&self, waiting: usize) -> bool {
+    /// Whether those that wait, or one that does not wait yet, need a further connection: those that are coming will not
+    /// carry them all.
+    pub(super) fn needs_another(&self) -> bool {
         if self.closed || self.on_their_own > 0 {
             return true;
         }
@@ -146,7 +147,8 @@ impl Shelf {
                 coming = coming.saturating_add(streams.saturating_sub(shared.shares));
             }
         }
-        waiting > coming
+        // Those that gave up are counted only if it matters.
+        self.waiters.len().max(1) > coming && self.waiting().max(1) > coming
     }
 
     /// What there is for the first in the queue, and who that is. Those that gave up are passed over.
@@ -171,7 +173,7 @@ impl Shelf {
                 next = self.take_share(Instant::now(), old).map(|(link, woken)| Next::Share(link, woken));
             }
         }
-        if next.is_none() && self.open < max && (fresh || self.needs_another(self.waiting())) {
+        if next.is_none() && self.open < max && (fresh || self.needs_another()) {
             self.open += 1;
             self.on_their_own = self.on_their_own.saturating_sub(1);
             next = Some(Next::Room);

@@ -59,9 +59,10 @@ impl Room {
 
     // ---- what the driver of an HTTP/2 connection has to tell
 
-    pub(crate) fn on_limit_of(&self, link: &Arc<Link>) {
+    /// It may have more streams, or fewer. `first`: what the upstream allowed to begin with.
+    pub(crate) fn on_limit(&self, first: Option<usize>) {
         if let Some(stock) = &self.stock {
-            stock.on_limit(link);
+            stock.on_limit(first);
         }
     }
 
