@@ -16,4 +16,5 @@ pages! {
     BulkheadAndRateLimit = "docs/bulkhead-and-rate-limit.md";
     Blocking = "docs/blocking.md";
     ErrorsAndReports = "docs/errors-and-reports.md";
+    Configuration = "docs/configuration.md";
 }

@@ -43,7 +43,7 @@ fn in_json(value: toml::Value) -> Value {
     }
 }
 
-fn passes(schema: &Value, toml: &str) -> bool {
+pub(crate) fn passes(schema: &Value, toml: &str) -> bool {
     let table: toml::Table = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}: {toml}"));
     accepts(schema, &in_json(table.into()))
 }
