@@ -158,16 +158,16 @@ fn drive<F: Future>(mut future: std::pin::Pin<&mut F>, limit: Option<Instant>) -
         if let Poll::Ready(out) = future.as_mut().poll(&mut context) {
             return Some(out);
         }
-        while !parked.woken.swap(false, Ordering::AcqRel) {
-            let Some(limit) = limit else {
-                thread::park();
-                continue;
-            };
-            let left = limit.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+        loop {
+            // Asked even of a future that keeps waking itself.
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
                 return None;
             }
-            thread::park_timeout(left);
+            if parked.woken.swap(false, Ordering::AcqRel) {
+                break;
+            }
+            left.map_or_else(thread::park, thread::park_timeout);
         }
     }
 }
@@ -278,6 +278,11 @@ mod tests {
         let limit = Some(start + Duration::from_millis(20));
         assert!(matches!(run(std::future::pending::<()>(), limit), Err(NotRun::Late)));
         assert!(start.elapsed() >= Duration::from_millis(20));
+        let restless = std::future::poll_fn(|context| {
+            context.waker().wake_by_ref();
+            Poll::<()>::Pending
+        });
+        assert!(matches!(run(restless, Some(Instant::now() + Duration::from_millis(20))), Err(NotRun::Late)));
         assert!(run(async { 7 }, Some(start)).is_ok_and(|seven| seven == 7));
     }
 
