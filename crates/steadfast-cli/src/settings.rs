@@ -69,18 +69,23 @@ pub(crate) struct Unusable {
 
 impl Unusable {
     fn new(config: &Config, error: &BuildError) -> Self {
-        let BuildError::Tls { upstream, source } = error else {
-            return Self { origin: None, path: String::new(), message: error.to_string(), key: "" };
+        let (upstream, message, key) = match error {
+            BuildError::Tls { upstream, source } => {
+                let set = config.upstream(upstream);
+                let key = set.and_then(|set| key_of_file(set.settings(), source)).unwrap_or_default();
+                (upstream, source.to_string(), key)
+            }
+            BuildError::Proxy { upstream, source } => (upstream, source.to_string(), "proxy"),
+            _ => return Self { origin: None, path: String::new(), message: error.to_string(), key: "" },
         };
         let set = config.upstream(upstream);
-        let key = set.and_then(|set| key_of_file(set.settings(), source)).unwrap_or_default();
         let entry = set.and_then(|set| set.entries().find(|entry| entry.key == key));
         let origin = entry.map(|entry| entry.origin).filter(|origin| *origin != Origin::Default);
         let path = match origin {
             Some(_) => format!("upstreams.{upstream}.{key}"),
             None => format!("upstreams.{upstream}"),
         };
-        Self { origin, path, message: source.to_string(), key }
+        Self { origin, path, message, key }
     }
 
     /// Says so on standard error, of what was `typed` in its own words.
