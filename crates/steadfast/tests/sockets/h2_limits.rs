@@ -163,6 +163,20 @@ async fn c5_2_the_deadline_resets_an_exchange_that_nobody_polls() {
     assert_fault(exchange.await, Fault::Deadline, Sent::Unknown);
 }
 
+/// What is dropped after the deadline has ended it takes nothing from those that came after it.
+#[tokio::test]
+async fn c5_2_a_late_drop_touches_nobody_else() {
+    let peer = Peer::start(100).await;
+    let pool = peer.pool_with(|config| config.read_timeout = ms(300));
+    let mut first = Box::pin(head(&pool, within(get("/hang"), ms(50))));
+    timeout(ms(20), &mut first).await.unwrap_err();
+    until(|| peer.counts.resets.load(Ordering::SeqCst) == 1).await;
+    let mut second = Box::pin(head(&pool, get("/hang")));
+    timeout(ms(20), &mut second).await.unwrap_err();
+    drop(first);
+    assert_fault(second.await, Fault::ReadTimeout, Sent::Unknown);
+}
+
 /// 5.2: the same for a body.
 #[tokio::test]
 async fn c5_2_the_deadline_resets_a_body_that_nobody_polls() {

@@ -242,9 +242,8 @@ impl Share {
         }
     }
 
-    /// The upstream wants HTTP/1.1.
-    pub(super) fn on_http1_required(&self) {
-        self.on_refused(Some(Reason::HTTP_1_1_REQUIRED));
+    pub(super) fn stock(&self) -> Option<Arc<Stock>> {
+        self.stock.clone()
     }
 
     /// Forgets it: the stock counts it as given back already.
