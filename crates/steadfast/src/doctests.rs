@@ -15,4 +15,5 @@ pages! {
     CircuitBreaker = "docs/circuit-breaker.md";
     BulkheadAndRateLimit = "docs/bulkhead-and-rate-limit.md";
     ErrorsAndReports = "docs/errors-and-reports.md";
+    Transports = "docs/transports.md";
 }

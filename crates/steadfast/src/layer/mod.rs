@@ -39,7 +39,7 @@
 //! use http_body_util::{BodyExt, Full};
 //! use steadfast::{Report, ServiceClient};
 //! use steadfast::transport::RequestBody;
-//! use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
+//! use tower::{ServiceBuilder, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,10 +47,10 @@
 //!     Ok::<_, std::io::Error>(http::Response::new(Full::new(Bytes::from("paid"))))
 //! });
 //! let layer = ServiceClient::builder("http://billing.internal").name("billing").retries(3).build_layer()?;
-//! let mut billing = ServiceBuilder::new().layer(layer.clone()).service(upstream);
+//! let billing = ServiceBuilder::new().layer(layer.clone()).service(upstream);
 //!
 //! let request = http::Request::get("http://billing.internal/invoices/7").body(Bytes::new())?;
-//! let response = billing.ready().await?.call(request).await?;
+//! let response = billing.oneshot(request).await?;
 //! assert_eq!(response.extensions().get::<Report>().unwrap().attempt_count(), 1);
 //! assert_eq!(response.into_body().collect().await?.to_bytes(), "paid");
 //! assert_eq!(layer.snapshot().line.in_use, 0);
