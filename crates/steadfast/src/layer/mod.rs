@@ -27,7 +27,7 @@
 //! the same body; the body is kept for that as long as it is within its bounds ([`RequestBody`]). [`ClientLayer`] adds
 //! headers that the request does not have: `User-Agent`, the configured ones, `Accept-Encoding`, the deadline header, and
 //! what a context in [`CallOptions`] brings along. `base_url` is not looked at: the inner service knows where it sends.
-//! A single policy adds nothing, and decodes nothing.
+//! A single policy adds nothing, and decodes nothing. A layer keeps the settings that it was built with.
 //!
 //! The body of a response that is retried is read first, up to `max_response_bytes`, as it is what the call returns if no
 //! better one comes (7.1). Any other is handed over as it comes.
