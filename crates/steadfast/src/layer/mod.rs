@@ -115,7 +115,7 @@ impl ClientBuilder {
     /// # Errors
     /// [`BuildError`]: every setting outside its bounds.
     pub fn build_layer(self) -> Result<ClientLayer, BuildError> {
-        let (template, _) = self.transport(Nowhere).assemble(|_, _| {})?;
+        let (template, _) = self.transport(Nowhere).assemble(|_| {})?;
         Ok(ClientLayer { template: Arc::new(template), manner: Manner { retries: true, decodes: true } })
     }
 }
