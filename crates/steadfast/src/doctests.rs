@@ -17,4 +17,5 @@ pages! {
     Blocking = "docs/blocking.md";
     ErrorsAndReports = "docs/errors-and-reports.md";
     Configuration = "docs/configuration.md";
+    Transports = "docs/transports.md";
 }
