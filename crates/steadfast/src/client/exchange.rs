@@ -123,18 +123,18 @@ pub(crate) struct Answered {
 /// A request on its way through the loop.
 pub(crate) struct HttpOperation<'a> {
     shared: &'a Shared,
-    request: Prepared,
+    request: &'a Prepared,
     progress: Progress,
     handed_over: Option<Time>,
 }
 
 impl<'a> HttpOperation<'a> {
-    pub(crate) fn new(shared: &'a Shared, request: Prepared) -> Self {
+    pub(crate) fn new(shared: &'a Shared, request: &'a Prepared) -> Self {
         Self { shared, request, progress: Progress::default(), handed_over: None }
     }
 
     async fn headers(&self, attempt: Attempt) -> Result<HeaderMap, TransportError> {
-        let request = &self.request;
+        let request = self.request;
         let span = request.trace.as_ref().map(|trace| trace.child(fastrand::u64(1..).to_be_bytes()));
         let mut headers = request.headers.for_attempt(span.as_ref(), attempt.time_left());
         if let Some(hook) = &self.shared.hooks.before_attempt {
@@ -172,26 +172,19 @@ impl<'a> HttpOperation<'a> {
     }
 
     /// Hands the body over as it comes, unless another attempt may follow, which needs this one's response whole (7.1).
-    async fn read(&self, response: Response<ResponseBody>, head_after: Duration) -> Result<Answered, TransportError> {
-        if self.request.reading != Reading::Whole {
-            let decoded = self.request.reading == Reading::AsItComes;
-            let (head, body) =
-                if decoded { decode::wrap(response, self.shared.codings) } else { response }.into_parts();
-            let answered = Answered { head, body: Bytes::new(), open: Some(Box::new(body)), head_after };
-            let stale = answered.head.extensions.get::<Stale408>().is_some();
-            if !stale && self.assess(&answered).advice != Advice::Retry {
-                return Ok(answered);
-            }
-            let Answered { head, open, .. } = answered;
-            let body = match open {
-                Some(body) => body.collect(self.shared.settings.max_response_bytes).await?,
-                None => Bytes::new(),
-            };
-            return Ok(Answered { head, body, open: None, head_after });
+    async fn open(&self, response: Response<ResponseBody>, head_after: Duration) -> Result<Answered, TransportError> {
+        let decoded = self.request.reading == Reading::AsItComes;
+        let (head, body) = if decoded { decode::wrap(response, self.shared.codings) } else { response }.into_parts();
+        let answered = Answered { head, body: Bytes::new(), open: Some(Box::new(body)), head_after };
+        let stale = answered.head.extensions.get::<Stale408>().is_some();
+        if !stale && self.assess(&answered).advice != Advice::Retry {
+            return Ok(answered);
         }
-        let whole =
-            decode::collect_decoded(response, self.shared.settings.max_response_bytes, self.shared.codings).await?;
-        let (head, body) = whole.into_parts();
+        let Answered { head, open, .. } = answered;
+        let body = match open {
+            Some(body) => body.collect(self.shared.settings.max_response_bytes).await?,
+            None => Bytes::new(),
+        };
         Ok(Answered { head, body, open: None, head_after })
     }
 
@@ -242,10 +235,18 @@ impl Operation for HttpOperation<'_> {
         let mut outgoing = Outgoing::new(request);
         outgoing.repeatable = self.request.repeat == Repeat::Yes;
         outgoing.time_left = handed_over.until(attempt.deadline);
-        let response = self.shared.transport.exchange(outgoing, &mut self.progress).await;
-        let response = response.map_err(|error| self.blame(error))?;
+        // Not `map_err`: a response is large, and each step between here and there would move it.
+        let response = match self.shared.transport.exchange(outgoing, &mut self.progress).await {
+            Ok(response) => response,
+            Err(error) => return Err(self.blame(error)),
+        };
         let head_after = self.shared.upstream.clock.now().since(handed_over);
-        self.read(response, head_after).await
+        if self.request.reading != Reading::Whole {
+            return Box::pin(self.open(response, head_after)).await;
+        }
+        let most = self.shared.settings.max_response_bytes;
+        let (head, body) = decode::collect_decoded(response, most, self.shared.codings).await?.into_parts();
+        Ok(Answered { head, body, open: None, head_after })
     }
 
     fn judge(&self, _: Duration, out: &Self::Out) -> Judged {

@@ -17,10 +17,9 @@ use super::multipart::Form;
 use super::response::Response;
 use super::streaming::StreamingResponse;
 use crate::call::{self, Finished, Options};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::report::{Outcome, Report};
 use crate::transport::{RequestBody, TransportError, UploadHook, Uploaded};
-use crate::upstream::Held;
 
 /// A request under construction. A mistake in it is reported by [`send`](Self::send), and nothing is sent then.
 #[must_use = "a request does nothing until it is sent"]
@@ -235,10 +234,13 @@ impl RequestBuilder {
         let ready = self.ready(Reading::Whole);
         async move {
             let Ready { shared, options, prepared } = ready?;
-            let mut operation = HttpOperation::new(&shared, prepared);
+            let mut operation = HttpOperation::new(&shared, &prepared);
             let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
-            let (answered, report, _) = answer(&shared, finished)?;
-            Ok(Response { upstream: shared.upstream.name.clone(), head: answered.head, body: answered.body, report })
+            let Finished { response, failure, kind, report, .. } = finished;
+            let Some(Ok(Answered { head, body, .. })) = response else {
+                return Err(unanswered(&shared, failure, kind, report));
+            };
+            Ok(Response { upstream: shared.upstream.name.clone(), head, body, report })
         }
     }
 
@@ -326,22 +328,21 @@ impl Ready {
     /// Makes the call, and hands the response over as soon as its head is there.
     pub(crate) async fn stream(self) -> Result<StreamingResponse, Error> {
         let Self { shared, options, prepared } = self;
-        let mut operation = HttpOperation::new(&shared, prepared);
+        let mut operation = HttpOperation::new(&shared, &prepared);
         let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
-        let (answered, report, held) = answer(&shared, finished)?;
+        let Finished { response, failure, kind, report, held } = finished;
+        let Some(Ok(answered)) = response else { return Err(unanswered(&shared, failure, kind, report)) };
         Ok(StreamingResponse::new(&shared.upstream, answered, report, held))
     }
 }
 
-/// A response, how it came about, and what it holds on to while its body is read.
-type Delivered = (Answered, Report, Option<Held>);
-
-/// The latest response, or the error of a call that got none.
-fn answer(shared: &Shared, finished: Finished<Result<Answered, TransportError>>) -> Result<Delivered, Error> {
-    let Finished { response, failure, kind, report, held } = finished;
-    if let Some(Ok(answered)) = response {
-        return Ok((answered, report, held));
-    }
+/// The error of a call that got no response.
+fn unanswered(
+    shared: &Shared,
+    failure: Option<Result<Answered, TransportError>>,
+    kind: ErrorKind,
+    report: Report,
+) -> Error {
     // Only that of the last attempt: one that was cut brought none, whatever those before it did.
     let last = report.attempts().last().map(|attempt| attempt.outcome);
     let source = failure
@@ -350,9 +351,9 @@ fn answer(shared: &Shared, finished: Finished<Result<Answered, TransportError>>)
         .map(TransportError::into_refusal);
     match source {
         // A client or layer of ours further in has refused: its word is the answer.
-        Some(Ok(refusal)) => Err(refusal),
-        Some(Err(error)) => Err(Error::new(kind, &shared.upstream.name, report).with_source(Some(error.into()))),
-        None => Err(Error::new(kind, &shared.upstream.name, report)),
+        Some(Ok(refusal)) => refusal,
+        Some(Err(error)) => Error::new(kind, &shared.upstream.name, report).with_source(Some(error.into())),
+        None => Error::new(kind, &shared.upstream.name, report),
     }
 }
 

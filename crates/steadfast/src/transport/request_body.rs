@@ -43,7 +43,8 @@ pub type UploadHook = Arc<dyn Fn(Uploaded) + Send + Sync>;
 pub struct RequestBody(Inner);
 
 enum Inner {
-    Whole(Option<Bytes>),
+    /// What is still to be sent of a body that is there. No larger than the bytes themselves: it is moved often.
+    Whole(Bytes),
     Pieces(Box<Reader>),
 }
 
@@ -55,7 +56,7 @@ impl RequestBody {
 
     /// A body that is there already. It can be sent any number of times.
     pub fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(Inner::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty())))
+        Self(Inner::Whole(bytes.into()))
     }
 
     /// A body that comes in pieces. With an exact size hint its length is announced, and a body that turns out longer or
@@ -112,7 +113,6 @@ impl RequestBody {
                 Self(Inner::Pieces(reader))
             }
             Inner::Whole(bytes) => {
-                let bytes = bytes.unwrap_or_default();
                 let length = bytes.len() as u64;
                 let mut source = Source::new(Box::pin(Cut { bytes }), Some(length));
                 source.hook = Some(hook);
@@ -124,9 +124,8 @@ impl RequestBody {
 
     /// The bytes of a body that is whole.
     pub fn as_bytes(&self) -> Option<&Bytes> {
-        static EMPTY: Bytes = Bytes::new();
         match &self.0 {
-            Inner::Whole(bytes) => Some(bytes.as_ref().unwrap_or(&EMPTY)),
+            Inner::Whole(bytes) => Some(bytes),
             Inner::Pieces(_) => None,
         }
     }
@@ -192,21 +191,23 @@ impl Body for RequestBody {
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         match &mut self.get_mut().0 {
-            Inner::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Inner::Whole(bytes) => {
+                Poll::Ready(if bytes.is_empty() { None } else { Some(Ok(Frame::data(std::mem::take(bytes)))) })
+            }
             Inner::Pieces(reader) => reader.poll_piece(cx).map(|piece| piece.map(|piece| piece.map(Frame::data))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Inner::Whole(bytes) => bytes.is_none(),
+            Inner::Whole(bytes) => bytes.is_empty(),
             Inner::Pieces(reader) => reader.over,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Inner::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Inner::Pieces(reader) => match reader.length {
                 Some(length) => SizeHint::with_exact(length.saturating_sub(reader.given)),
                 None => SizeHint::default(),

@@ -61,11 +61,11 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
                 }
                 None => {
                     response.extensions_mut().insert(Stale408);
-                    answer(lease, response, progress).await
+                    answer(pool, lease, response, progress).await
                 }
             }
         }
-        Ok(response) => answer(lease, response, progress).await,
+        Ok(response) => answer(pool, lease, response, progress).await,
         Err(failed) if failed.was_dead => match failed.given_back.or_else(|| spare?.again()) {
             Some(request) => {
                 drop(lease);
@@ -119,7 +119,7 @@ async fn again(
         }
         Grant::Connection(connection) => {
             let lease = Lease::again(connection, &pool.stock, Instant::now(), deadline, false);
-            on_lease(lease, pool.target.prepare(request), progress).await
+            on_lease(pool, lease, pool.target.prepare(request), progress).await
         }
     }
 }
@@ -135,7 +135,7 @@ async fn on_fresh(
     match open(pool, room).await? {
         Fresh::Http1(connection) => {
             let lease = Lease::first(connection, &pool.stock, Instant::now(), deadline);
-            on_lease(lease, pool.target.prepare(request), progress).await
+            on_lease(pool, lease, pool.target.prepare(request), progress).await
         }
         Fresh::Http2(share) => {
             let sent = http2::send(share, request, &pool.target, (Instant::now(), deadline), progress).await;
@@ -144,10 +144,10 @@ async fn on_fresh(
     }
 }
 
-async fn on_lease(mut lease: Lease, request: Request<RequestBody>, progress: &mut Progress) -> Answer {
+async fn on_lease(pool: &Inner, mut lease: Lease, request: Request<RequestBody>, progress: &mut Progress) -> Answer {
     attach(progress, &lease);
     match lease.send(request).await {
-        Ok(response) => answer(lease, response, progress).await,
+        Ok(response) => answer(pool, lease, response, progress).await,
         Err(failed) => Err(failed.error),
     }
 }
@@ -218,8 +218,14 @@ fn attach(progress: &mut Progress, lease: &Lease) {
 }
 
 /// The head is there. A response without a body gives its connection back before it is returned.
-async fn answer(mut lease: Lease, response: Response<Incoming>, progress: &mut Progress) -> Answer {
+async fn answer(pool: &Inner, mut lease: Lease, response: Response<Incoming>, progress: &mut Progress) -> Answer {
     progress.hand_over();
+    if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+        && let Some(refusal) = pool.connector.refusal()
+    {
+        // From a proxy that was to pass the request on: not the upstream's answer.
+        return Err(refusal);
+    }
     let mut lease = if response.body().is_end_stream() {
         poll_fn(|cx| lease.poll_settle(cx)).await;
         None

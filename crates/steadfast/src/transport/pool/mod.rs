@@ -34,7 +34,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Response, StatusCode};
+use http::Response;
 
 use super::connect::{Connector, PoolConfigError, Proxy, RenewedTls, Resolve, TlsConfigError, TlsOptions};
 use super::{Exchange, ExchangeFuture, HttpVersion, Outgoing, Progress, ResponseBody, TransportError};
@@ -166,7 +166,7 @@ impl Pool {
         outgoing: Outgoing,
         progress: &'a mut Progress,
     ) -> impl Future<Output = Result<Response<ResponseBody>, TransportError>> + Send + 'a {
-        exchange(&self.handle.0, outgoing, progress)
+        attempt::run(&self.handle.0, outgoing, progress)
     }
 
     /// Closes what is idle, and keeps no connection from now on. Exchanges under way go on, and so may a new one, each
@@ -215,24 +215,9 @@ impl Pool {
     }
 }
 
-/// A 407 from a proxy that was to pass the request on is not the upstream's answer.
-async fn exchange(
-    pool: &Inner,
-    outgoing: Outgoing,
-    progress: &mut Progress,
-) -> Result<Response<ResponseBody>, TransportError> {
-    let response = attempt::run(pool, outgoing, progress).await?;
-    if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
-        && let Some(refusal) = pool.connector.refusal()
-    {
-        return Err(refusal);
-    }
-    Ok(response)
-}
-
 impl Exchange for Pool {
     fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a> {
-        Box::pin(exchange(&self.handle.0, outgoing, progress))
+        Box::pin(attempt::run(&self.handle.0, outgoing, progress))
     }
 }
 
