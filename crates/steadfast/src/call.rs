@@ -46,14 +46,15 @@ pub(crate) struct Options<'a> {
 pub(crate) struct Finished<Out> {
     /// The latest response, if any attempt got one.
     pub(crate) response: Option<Out>,
-    /// The latest failure that an attempt brought; the last attempt may have been cut, and brought none.
-    pub(crate) failure: Option<Out>,
+    /// The latest failure that an attempt brought; the last attempt may have been cut, and brought none. Boxed, as what
+    /// a call that succeeds does not have should not be moved about with what it has.
+    pub(crate) failure: Option<Box<Out>>,
     /// The kind of error, if there is no response.
     pub(crate) kind: ErrorKind,
     /// Everything that happened.
     pub(crate) report: Report,
     /// What the response holds on to while its body is being read.
-    pub(crate) held: Option<Held>,
+    pub(crate) held: Option<Box<Held>>,
 }
 
 /// A call under way.
@@ -114,7 +115,7 @@ pub(crate) async fn run<O: Operation>(
         });
         call.record_attempt(attempt, &judged);
         results.keep(out, judged.result);
-        results.held = held.map(|held| held.until(call.deadline.at()));
+        results.held = held.map(|held| Box::new(held.until(call.deadline.at())));
         if let Some(end) = End::early(&judged) {
             return call.finish(results, end);
         }
@@ -284,8 +285,8 @@ impl End {
 /// What the attempts have brought so far.
 struct Results<Out> {
     response: Option<Out>,
-    failure: Option<Out>,
-    held: Option<Held>,
+    failure: Option<Box<Out>>,
+    held: Option<Box<Held>>,
 }
 
 impl<Out> Results<Out> {
@@ -293,7 +294,7 @@ impl<Out> Results<Out> {
         match kind {
             ResultKind::Response | ResultKind::Open | ResultKind::StaleResponse => self.response = out,
             // An attempt that was cut brings none; the one before it is still the latest.
-            ResultKind::Failure | ResultKind::PoolFull => self.failure = out.or(self.failure.take()),
+            ResultKind::Failure | ResultKind::PoolFull => self.failure = out.map(Box::new).or(self.failure.take()),
         }
     }
 }

@@ -178,7 +178,7 @@ impl Guard {
         if let Some(Ok(value)) = finished.response {
             return Ok(value);
         }
-        let last = finished.failure.and_then(Result::err);
+        let last = finished.failure.and_then(|failure| failure.err());
         let ended = finished.report.ended();
         // 11.3: an open breaker is never an operation's error, even where it opened on this very call; nor is an attempt
         // that we cut.

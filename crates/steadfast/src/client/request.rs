@@ -233,12 +233,16 @@ impl RequestBuilder {
         // Outside of the future, which would otherwise hold the whole builder as well.
         let ready = self.ready(Reading::Whole);
         async move {
-            let Ready { shared, options, prepared } = ready?;
-            let mut operation = HttpOperation::new(&shared, &prepared);
-            let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
+            // Borrowed where it lies: it is large, and moving it costs more than most of what follows.
+            let Ready { shared, options, prepared } = match ready {
+                Ok(ref ready) => ready,
+                Err(mistake) => return Err(mistake),
+            };
+            let mut operation = HttpOperation::new(shared, prepared);
+            let finished = call::run(&shared.upstream, &shared.rules, &mut operation, *options).await;
             let Finished { response, failure, kind, report, .. } = finished;
             let Some(Ok(Answered { head, body, .. })) = response else {
-                return Err(unanswered(&shared, failure, kind, report));
+                return Err(unanswered(shared, failure, kind, report));
             };
             Ok(Response { upstream: shared.upstream.name.clone(), head, body, report })
         }
@@ -271,6 +275,7 @@ impl RequestBuilder {
     }
 
     /// The call as it is about to be made, or the first mistake in it.
+    #[inline]
     fn ready(self, reading: Reading) -> Result<Ready, Error> {
         let options = Options {
             key: "",
@@ -286,6 +291,7 @@ impl RequestBuilder {
     }
 
     /// Everything that is the same on each attempt, or the first mistake.
+    #[inline]
     fn prepare(self, shared: &Shared, reading: Reading) -> Result<Prepared, String> {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
@@ -339,14 +345,14 @@ impl Ready {
 /// The error of a call that got no response.
 fn unanswered(
     shared: &Shared,
-    failure: Option<Result<Answered, TransportError>>,
+    failure: Option<Box<Result<Answered, TransportError>>>,
     kind: ErrorKind,
     report: Report,
 ) -> Error {
     // Only that of the last attempt: one that was cut brought none, whatever those before it did.
     let last = report.attempts().last().map(|attempt| attempt.outcome);
     let source = failure
-        .and_then(Result::err)
+        .and_then(|failure| failure.err())
         .filter(|error: &TransportError| last == Some(Outcome::Fault(error.fault())))
         .map(TransportError::into_refusal);
     match source {

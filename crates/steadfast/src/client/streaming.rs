@@ -34,9 +34,9 @@ pub struct StreamingResponse {
 }
 
 impl StreamingResponse {
-    pub(crate) fn new(upstream: &Arc<Upstream>, answered: Answered, report: Report, held: Option<Held>) -> Self {
+    pub(crate) fn new(upstream: &Arc<Upstream>, answered: Answered, report: Report, held: Option<Box<Held>>) -> Self {
         let body = answered.open.unwrap_or_else(|| Box::new(ResponseBody::full(answered.body)));
-        let deadline = held.as_ref().map_or(Time::MAX, Held::deadline);
+        let deadline = held.as_ref().map_or(Time::MAX, |held| held.deadline());
         let state = if body.is_end_stream() { State::Over } else { State::Coming(body) };
         let mut body = StreamingBody {
             state,
@@ -145,7 +145,7 @@ impl fmt::Debug for StreamingResponse {
 /// Dropping it before its end closes the connection, gives the slot back, and is no verdict.
 pub struct StreamingBody {
     state: State,
-    held: Option<Held>,
+    held: Option<Box<Held>>,
     deadline: Time,
     started: Time,
     /// Made when the body first has to be waited for.

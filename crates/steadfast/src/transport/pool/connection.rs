@@ -22,8 +22,8 @@ pub(crate) struct Connection {
     sender: SendRequest<RequestBody>,
     meter: Arc<Meter>,
     task: JoinHandle<()>,
-    /// `None`: plain TCP.
-    tls: Option<TlsState>,
+    /// `None`: plain TCP. Boxed, as a connection is handed about with each request.
+    tls: Option<Box<TlsState>>,
 }
 
 impl Connection {
@@ -33,12 +33,12 @@ impl Connection {
         task: JoinHandle<()>,
         tls: Option<TlsState>,
     ) -> Self {
-        Self { sender, meter, task, tls }
+        Self { sender, meter, task, tls: tls.map(Box::new) }
     }
 
     /// Whether it was opened with other certificates than count now.
     pub(crate) fn is_outdated(&self) -> bool {
-        self.tls.as_ref().is_some_and(TlsState::is_outdated)
+        self.tls.as_ref().is_some_and(|tls| tls.is_outdated())
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -128,7 +128,7 @@ impl Lease {
             return Err(Unanswered { error: TransportError::new(limit, sent), given_back, was_dead: false });
         }
         let source = refused.into_error();
-        let error = match connection.tls.as_ref().and_then(TlsState::failure) {
+        let error = match connection.tls.as_ref().and_then(|tls| tls.failure()) {
             Some(failure) => TransportError::new(failure.fault(), sent).with_source(failure),
             None => TransportError::new(before_head(&source), sent).with_source(source),
         };
