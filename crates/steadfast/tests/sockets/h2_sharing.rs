@@ -390,3 +390,27 @@ async fn an_upstream_that_closes_idle_connections_causes_no_error() {
     until_open(&pool, 0, 0).await;
     assert!(played.connections() > 5, "{}", played.connections());
 }
+
+/// Those that waited for a connection that cannot be opened try all at once, and not one after the other.
+#[tokio::test]
+async fn those_that_waited_for_a_failed_connection_try_at_once() {
+    struct Nowhere;
+    impl Resolve for Nowhere {
+        fn resolve<'a>(&'a self, _: &'a str, _: u16) -> ResolveFuture<'a> {
+            Box::pin(async {
+                sleep(ms(100)).await;
+                Err(std::io::Error::other("no such host"))
+            })
+        }
+    }
+    let mut config = config(([127, 0, 0, 1], 1).into());
+    config.host = "upstream.test".into();
+    let pool = Pool::new(config, Arc::new(Nowhere)).unwrap();
+    let start = std::time::Instant::now();
+    let results = futures_util::future::join_all((0..20).map(|_| send(&pool, get("/")))).await;
+    for result in results {
+        assert_fault(result, Fault::Dns, Sent::No);
+    }
+    assert!((ms(100)..ms(1_000)).contains(&start.elapsed()), "{:?}", start.elapsed());
+    until_open(&pool, 0, 0).await;
+}

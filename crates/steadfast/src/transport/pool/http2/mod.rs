@@ -132,11 +132,14 @@ pub(super) async fn send(
     let (answer, outlet) = match sender.send_request(Request::from_parts(parts, ()), is_whole) {
         Ok(handles) => handles,
         Err(error) => {
+            // The connection has ended since it was asked, or the request is not one.
             let (fault, _) = faults::before_head(&error);
-            if fault != Fault::LocalProtocol {
+            let was_dead = fault != Fault::LocalProtocol;
+            if was_dead {
                 share.on_refused(error.reason());
             }
-            return Err(unsent(TransportError::new(fault, Sent::No).with_source(error)));
+            let error = TransportError::new(fault, Sent::No).with_source(error);
+            return Err(Unanswered { error, given_back: None, was_dead });
         }
     };
     drop(sender);
