@@ -175,7 +175,7 @@ impl ClientBuilder {
     /// # Errors
     /// [`BuildError`]: every setting outside its bounds, or roots of trust that cannot be loaded.
     pub fn build(self) -> Result<ServiceClient, BuildError> {
-        let (live, parts) = self.assemble(|_, _| {})?;
+        let (live, parts) = self.assemble(|_| {})?;
         Ok(ServiceClient(Arc::new(Handle {
             upstream: Arc::clone(&live.upstream),
             live: ArcSwap::from_pointee(live),
@@ -184,12 +184,9 @@ impl ClientBuilder {
         })))
     }
 
-    /// What a client or a layer consists of. `adjust` has the last word on how it is set up.
-    pub(crate) fn assemble(
-        self,
-        adjust: impl FnOnce(&mut Settings, &mut Setup),
-    ) -> Result<(Shared, Parts), BuildError> {
-        let mut settings = match self.settings {
+    /// What a client or a layer consists of. `adjust` has the last word on how the policies are set up.
+    pub(crate) fn assemble(self, adjust: impl FnOnce(&mut Setup)) -> Result<(Shared, Parts), BuildError> {
+        let settings = match self.settings {
             Source::Builder(builder) => builder.build().map_err(BuildError::Settings)?,
             Source::Ready(settings) => *settings,
         };
@@ -199,7 +196,7 @@ impl ClientBuilder {
             line: line_config(&settings),
             seed: self.seed,
         };
-        adjust(&mut settings, &mut setup);
+        adjust(&mut setup);
         let upstream = Arc::new(Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events));
         let live = self.parts.make(&upstream, settings, None)?;
         upstream.allow_calls_of(live.rules.total_timeout);

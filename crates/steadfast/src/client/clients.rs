@@ -132,6 +132,12 @@ impl Clients {
         Ok(reloaded)
     }
 
+    /// Whether [`close`](Self::close) was called.
+    #[cfg(feature = "watch")]
+    pub(crate) fn is_closed(&self) -> bool {
+        *self.0.reloading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Closes every client: new calls are refused and idle connections closed at all of them first, then each is waited
     /// for, as [`ServiceClient::close`] does. All of it takes no longer than the longest `total_timeout`.
     ///

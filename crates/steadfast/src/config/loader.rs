@@ -87,6 +87,14 @@ impl Loader {
         self
     }
 
+    /// The files that are read.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.sources.iter().filter_map(|source| match source {
+            Source::File(path) => Some(path.as_path()),
+            Source::Text { .. } => None,
+        })
+    }
+
     /// Also reads this TOML text; `name` stands for the file in problems and origins.
     pub fn text(mut self, name: impl Into<String>, toml: impl Into<String>) -> Self {
         self.sources.push(Source::Text { name: name.into(), toml: toml.into() });

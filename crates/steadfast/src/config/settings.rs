@@ -133,6 +133,12 @@ pub struct Settings {
     pub deadline_header: Option<HeaderName>,
 }
 
+impl AsRef<Self> for Settings {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Settings {
     /// The defaults, for the upstream `name` at `base_url`.
     pub(crate) fn new(name: impl Into<String>, base_url: BaseUrl) -> Self {

@@ -27,7 +27,7 @@
 //! the same body; the body is kept for that as long as it is within its bounds ([`RequestBody`]). [`ClientLayer`] adds
 //! headers that the request does not have: `User-Agent`, the configured ones, `Accept-Encoding`, the deadline header, and
 //! what a context in [`CallOptions`] brings along. `base_url` is not looked at: the inner service knows where it sends.
-//! A single policy adds nothing, and decodes nothing.
+//! A single policy adds nothing, and decodes nothing. A layer keeps the settings that it was built with.
 //!
 //! The body of a response that is retried is read first, up to `max_response_bytes`, as it is what the call returns if no
 //! better one comes (7.1). Any other is handed over as it comes.
@@ -39,7 +39,7 @@
 //! use http_body_util::{BodyExt, Full};
 //! use steadfast::{Report, ServiceClient};
 //! use steadfast::transport::RequestBody;
-//! use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
+//! use tower::{ServiceBuilder, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,10 +47,10 @@
 //!     Ok::<_, std::io::Error>(http::Response::new(Full::new(Bytes::from("paid"))))
 //! });
 //! let layer = ServiceClient::builder("http://billing.internal").name("billing").retries(3).build_layer()?;
-//! let mut billing = ServiceBuilder::new().layer(layer.clone()).service(upstream);
+//! let billing = ServiceBuilder::new().layer(layer.clone()).service(upstream);
 //!
 //! let request = http::Request::get("http://billing.internal/invoices/7").body(Bytes::new())?;
-//! let response = billing.ready().await?.call(request).await?;
+//! let response = billing.oneshot(request).await?;
 //! assert_eq!(response.extensions().get::<Report>().unwrap().attempt_count(), 1);
 //! assert_eq!(response.into_body().collect().await?.to_bytes(), "paid");
 //! assert_eq!(layer.snapshot().line.in_use, 0);
@@ -115,7 +115,7 @@ impl ClientBuilder {
     /// # Errors
     /// [`BuildError`]: every setting outside its bounds.
     pub fn build_layer(self) -> Result<ClientLayer, BuildError> {
-        let (template, _) = self.transport(Nowhere).assemble(|_, _| {})?;
+        let (template, _) = self.transport(Nowhere).assemble(|_| {})?;
         Ok(ClientLayer { template: Arc::new(template), manner: Manner { retries: true, decodes: true } })
     }
 }

@@ -6,7 +6,7 @@
 //! | switched off by | |
 //! |---|---|
 //! | deadline | 24 hours: the longest that any call may have |
-//! | retries | none, and no request may be repeated |
+//! | retries | no request may be repeated |
 //! | circuit breaker | more failures than there are numbers for |
 //! | bulkhead | as many slots as there are numbers for |
 //! | rate limit | none |
@@ -24,7 +24,6 @@ use tower_layer::Layer;
 use super::{ClientLayer, ClientService, Manner, Nowhere};
 use crate::client::{BuildError, ClientBuilder};
 use crate::clock::Clock;
-use crate::config::Settings;
 use crate::event::Event;
 use crate::snapshot::Snapshot;
 use crate::upstream::Setup;
@@ -49,7 +48,7 @@ impl Only {
     }
 
     fn build(self, builder: ClientBuilder) -> Result<ClientLayer, BuildError> {
-        let (mut template, _) = builder.transport(Nowhere).assemble(|settings, setup| self.stay(settings, setup))?;
+        let (mut template, _) = builder.transport(Nowhere).assemble(|setup| self.stay(setup))?;
         let headers = CallHeaders::of_upstream(&Layers::default());
         let invalid = |source| BuildError::Headers { upstream: template.settings.name.clone(), source };
         template.plain_headers = Arc::new(headers.map_err(invalid)?);
@@ -58,10 +57,7 @@ impl Only {
     }
 
     /// Switches every other policy off.
-    fn stay(self, settings: &mut Settings, setup: &mut Setup) {
-        if self != Self::Retry {
-            settings.retries = 0;
-        }
+    fn stay(self, setup: &mut Setup) {
         if self == Self::CircuitBreaker {
             // A probe in a stack without deadlines may never end; its place then goes to the next call.
             setup.breaker.probe_lease = BreakerConfig::default().probe_lease;

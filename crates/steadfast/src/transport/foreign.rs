@@ -13,12 +13,14 @@ use std::io;
 use std::iter;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper_util::client::legacy;
 use steadfast_http::{Fault, Sent};
+use tokio::time::Sleep;
 use tokio_rustls::rustls;
 
 use super::TransportError;
@@ -193,12 +195,15 @@ pin_project_lite::pin_project! {
         #[pin]
         body: B,
         known: Option<Arc<Meaning>>,
+        read_timeout: Option<Duration>,
+        // Since the reader began to wait for the piece that has not come.
+        wait: Option<Pin<Box<Sleep>>>,
     }
 }
 
 impl<B> ForeignBody<B> {
-    pub(crate) fn new(body: B, known: Option<Arc<Meaning>>) -> Self {
-        Self { body, known }
+    pub(crate) fn new(body: B, known: Option<Arc<Meaning>>, read_timeout: Option<Duration>) -> Self {
+        Self { body, known, read_timeout, wait: None }
     }
 }
 
@@ -212,8 +217,16 @@ where
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, TransportError>>> {
         let this = self.project();
-        let known = this.known.as_deref();
-        this.body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(|error| of_body(error.into(), known))))
+        if let Poll::Ready(frame) = this.body.poll_frame(cx) {
+            *this.wait = None;
+            let known = this.known.as_deref();
+            return Poll::Ready(frame.map(|frame| frame.map_err(|error| of_body(error.into(), known))));
+        }
+        let Some(limit) = *this.read_timeout else { return Poll::Pending };
+        let wait = this.wait.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        ready!(wait.as_mut().poll(cx));
+        *this.wait = None;
+        Poll::Ready(Some(Err(TransportError::new(Fault::ReadTimeout, Sent::Yes))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -3,6 +3,10 @@
 //! The [`Pool`] for one upstream is the transport that a client has unless it is given another. Whatever the
 //! transport, its errors say in which phase the attempt failed and whether anything was sent, because that decides
 //! what may be repeated.
+//!
+//! Others are a tower service (`service`, feature `tower`), a reqwest client (`reqwest`, feature of that name), and
+//! whatever implements [`Exchange`]. Where they differ from the pool is in `docs/transports.md`, from one script that runs over
+//! all of them.
 
 mod body;
 mod connect;

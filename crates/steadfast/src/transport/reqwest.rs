@@ -18,7 +18,7 @@
 //! | `is_timeout`, of its own `timeout` or `read_timeout` | `ReadTimeout` | unknown |
 //! | `is_redirect` | `LocalProtocol` | unknown |
 //! | `is_decode` | `Decode` | unknown |
-//! | anything else | as for [any service](super::service), if that feature is on: hyper's, h2's and io's errors | the same |
+//! | anything else | as for any service (`transport::service`): the errors of hyper, h2 and io | the same |
 //! | an error of the response's body | `ReadTimeout`, `Protocol`, `Decode`, else `Incomplete` | yes |
 //!
 //! A certificate is told apart from other TLS failures where reqwest uses the rustls that Steadfast uses.
@@ -82,7 +82,7 @@ impl Exchange for ReqwestTransport {
             progress.hand_over();
             let response = self.0.execute(request).await.map_err(of_reqwest)?;
             let known: Arc<Meaning> = Arc::new(meaning);
-            let body = |body: Body| ForeignBody::new(body.map_err(reqwest::Error::without_url), Some(known));
+            let body = |body: Body| ForeignBody::new(body.map_err(reqwest::Error::without_url), Some(known), None);
             Ok(Response::<Body>::from(response).map(|received| ResponseBody::boxed(body(received))))
         })
     }

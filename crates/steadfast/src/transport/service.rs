@@ -46,7 +46,8 @@
 //! The deadline and `attempt_timeout`, to everything, queueing in the service included. The limits of single phases
 //! (`connect_timeout`, `read_timeout`, `write_timeout`, `pool_timeout`, `idle_timeout`, `max_connection_age`) and the keys of
 //! TLS and proxies are the pool's; a service has its own. Without a `read_timeout` a response that stalls is waited for
-//! until `attempt_timeout` or the deadline, so set `attempt_timeout`.
+//! until `attempt_timeout` or the deadline. So set `attempt_timeout`; and for responses that are read as they come, which
+//! it covers only to their head, [`with_read_timeout`](ServiceTransport::with_read_timeout).
 //!
 //! The service must not retry, follow redirects, or keep cookies by itself. Two layers that retry multiply their attempts,
 //! and the outer one's budget does not see the inner one's.
@@ -74,6 +75,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -93,12 +95,13 @@ pub struct ServiceTransport<S> {
     /// Only to be cloned: services are often not `Sync`.
     service: Mutex<S>,
     known: Option<Arc<Meaning>>,
+    read_timeout: Option<Duration>,
 }
 
 impl<S> ServiceTransport<S> {
     /// A transport that sends through this service.
     pub fn new(service: S) -> Self {
-        Self { service: Mutex::new(service), known: None }
+        Self { service: Mutex::new(service), known: None, read_timeout: None }
     }
 
     /// Says what errors of this service mean, its bodies' among them: in which phase it failed, and whether anything was
@@ -127,6 +130,16 @@ impl<S> ServiceTransport<S> {
         self.known = Some(Arc::new(meaning));
         self
     }
+
+    /// The longest wait for the next piece of a response's body, while somebody reads it. Unset: none. It is for responses
+    /// that are read as they come: `attempt_timeout` covers the head, and the body of one that is read whole.
+    ///
+    /// It runs on tokio's clock, like the pool's.
+    #[must_use]
+    pub fn with_read_timeout(mut self, timeout: Duration) -> Self {
+        self.read_timeout = Some(timeout);
+        self
+    }
 }
 
 impl<S, B> Exchange for ServiceTransport<S>
@@ -149,7 +162,7 @@ where
             drop(service);
             let response = future.await.map_err(|error| foreign::of_call(error.into(), known))?;
             let known = self.known.clone();
-            Ok(response.map(|body| ResponseBody::boxed(ForeignBody::new(body, known))))
+            Ok(response.map(|body| ResponseBody::boxed(ForeignBody::new(body, known, self.read_timeout))))
         })
     }
 }

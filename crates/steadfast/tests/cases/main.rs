@@ -22,3 +22,4 @@ mod services;
 mod streaming;
 mod types;
 mod uploads;
+mod watch;

@@ -285,7 +285,7 @@ fn c2_6_b23_retry_after_zero_or_past_is_an_ordinary_backoff() {
     for value in ["0", "Wed, 21 Oct 2015 07:28:00 GMT"] {
         let world = World::new([Step::status(503).header("Retry-After", value), Step::status(200)]);
         let result = world.get();
-        assert_eq!(waits(&result, WaitReason::RetryAfter), []);
+        assert_eq!(waits(&result, WaitReason::RetryAfter), Vec::<Duration>::new());
         assert_eq!(waits(&result, WaitReason::Backoff).len(), 1);
     }
 }

@@ -76,9 +76,22 @@ impl std::error::Error for Circle {
     }
 }
 
+/// What hyper says of a request that it never began with, as its connection was gone.
+fn never_begun() -> BoxError {
+    futures_executor::block_on(async {
+        let (io, _other_side) = tokio::io::duplex(64);
+        let handshake = hyper::client::conn::http1::handshake(hyper_util::rt::TokioIo::new(io)).await;
+        let (mut sender, connection) = handshake.unwrap();
+        drop(connection);
+        sender.send_request(Request::new(Full::new(Bytes::from("abc")))).await.unwrap_err().into()
+    })
+}
+
 #[test]
 fn c2_3_what_a_services_error_says_of_what_was_sent() {
-    let cases: [(Make, &str, Sent, u32); 13] = [
+    let cases: [(Make, &str, Sent, u32); 15] = [
+        (never_begun, "reset", Sent::No, 2),
+        (|| Wrapped(never_begun()).into(), "reset", Sent::No, 2),
         (|| TransportError::new(Fault::Dns, Sent::No).into(), "dns", Sent::No, 2),
         (|| Wrapped(TransportError::new(Fault::Tls, Sent::No).into()).into(), "tls", Sent::No, 2),
         (|| TransportError::new(Fault::Protocol, Sent::Unknown).into(), "protocol", Sent::Unknown, 1),

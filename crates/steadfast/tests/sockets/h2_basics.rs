@@ -134,6 +134,27 @@ async fn the_request_goes_on_after_the_head() {
     assert_eq!(response.into_body().collect(MAX).await.unwrap(), "300000");
 }
 
+/// A connection that has lain idle may be dead, so that the request is kept while it is sent: its body comes all the same.
+#[tokio::test]
+async fn a_body_in_pieces_goes_over_a_connection_that_was_idle() {
+    let pieces = || {
+        let pieces = [Ok::<_, std::io::Error>(Bytes::from_static(b"abc")), Ok(Bytes::from_static(b"def"))];
+        RequestBody::stream(stream::iter(pieces), Some(6))
+    };
+    let peer = Peer::start(100).await;
+    let pool = peer.pool();
+    send(&pool, get("/")).await.unwrap();
+    sleep(ms(30)).await;
+    assert_eq!(send(&pool, post("/echo", pieces())).await.unwrap().1, "abcdef");
+
+    let server = Server::start(|_| vec![Step::Read, ok("x"), Step::Read, ok("y"), Step::ReadToEnd]).await;
+    let pool = server.pool();
+    send(&pool, get("/")).await.unwrap();
+    sleep(ms(30)).await;
+    assert_eq!(send(&pool, post("/", pieces())).await.unwrap().1, "y");
+    assert!(server.requests(0)[1].ends_with("abcdef"));
+}
+
 /// RFC 9110 section 15.2
 #[tokio::test]
 async fn interim_responses_are_passed_over() {

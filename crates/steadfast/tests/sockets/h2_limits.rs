@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use h2::Reason;
 use http_body_util::BodyExt;
-use steadfast::transport::{Outgoing, Pool, PoolConfig, RequestBody};
+use steadfast::transport::{Outgoing, Pool, PoolConfig, Progress, RequestBody};
 use steadfast_http::{Fault, Sent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -161,6 +161,20 @@ async fn c5_2_the_deadline_resets_an_exchange_that_nobody_polls() {
     // Its place is free.
     is_whole(&peer, &pool).await;
     assert_fault(exchange.await, Fault::Deadline, Sent::Unknown);
+}
+
+/// What is dropped after the deadline has ended it takes nothing from those that came after it.
+#[tokio::test]
+async fn c5_2_a_late_drop_touches_nobody_else() {
+    let peer = Peer::start(100).await;
+    let pool = peer.pool_with(|config| config.read_timeout = ms(300));
+    let mut first = Box::pin(head(&pool, within(get("/hang"), ms(50))));
+    timeout(ms(20), &mut first).await.unwrap_err();
+    until(|| peer.counts.resets.load(Ordering::SeqCst) == 1).await;
+    let mut second = Box::pin(head(&pool, get("/hang")));
+    timeout(ms(20), &mut second).await.unwrap_err();
+    drop(first);
+    assert_fault(second.await, Fault::ReadTimeout, Sent::Unknown);
 }
 
 /// 5.2: the same for a body.
@@ -345,7 +359,7 @@ async fn a38_a42_an_unanswered_ping_ends_the_connection() {
     relay.freeze();
     let start = Instant::now();
     assert_fault(send(&pool, get("/")).await, Fault::Reset, Sent::Unknown);
-    assert!((ms(150)..ms(1_500)).contains(&start.elapsed()), "{:?}", start.elapsed());
+    assert!((ms(50)..ms(1_500)).contains(&start.elapsed()), "{:?}", start.elapsed());
     until_open(&pool, 0, 0).await;
     send(&pool, get("/")).await.unwrap();
     assert_eq!(relay.connections(), 2);
@@ -478,4 +492,51 @@ async fn a_connection_ends_with_a_goaway() {
     send(&pool, get("/")).await.unwrap();
     drop(pool);
     until(|| said.load(Ordering::SeqCst) == 1).await;
+}
+
+/// A connection ends with the runtime in which it was opened; the next request opens another.
+#[test]
+fn a_pool_outlives_its_runtimes() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (send_address, address) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        runtime().block_on(async {
+            let peer = Peer::start(100).await;
+            send_address.send(peer.address).unwrap();
+            sleep(LONG).await;
+        });
+    });
+    let pool = pool(config(address.recv().unwrap()));
+    let first = runtime();
+    let mut body = first.block_on(async { head(&pool, get("/size-3000000")).await.unwrap().into_body() });
+    drop(first);
+    assert_eq!(pool.snapshot().open, 0);
+    let second = runtime();
+    assert_eq!(second.block_on(send(&pool, get("/"))).unwrap().1, "x");
+    // What came before is there; then the stream is cut.
+    let cut = second.block_on(async {
+        loop {
+            match body.frame().await.unwrap() {
+                Ok(_) => {}
+                Err(error) => return error,
+            }
+        }
+    });
+    assert_eq!((cut.fault(), cut.sent()), (Fault::Incomplete, Sent::Yes));
+}
+
+/// 2.3: what waits for a stream has sent nothing; what has one may have.
+#[tokio::test]
+async fn c2_3_a_wait_for_a_stream_has_sent_nothing() {
+    let peer = Peer::start(1).await;
+    let pool = peer.pool_with(|config| config.max_connections = 1);
+    let (mut held, mut waiting) = (Progress::default(), Progress::default());
+    {
+        let mut first = Box::pin(pool.exchange(get("/hang"), &mut held));
+        timeout(ms(30), &mut first).await.unwrap_err();
+        let mut second = Box::pin(pool.exchange(get("/"), &mut waiting));
+        timeout(ms(30), &mut second).await.unwrap_err();
+    }
+    assert_eq!((held.sent(), waiting.sent()), (Sent::Unknown, Sent::No));
+    is_whole(&peer, &pool).await;
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use h2::Reason;
 use http::StatusCode;
 use http_body::Body;
 use steadfast::transport::{Pool, Resolve, ResolveFuture};
@@ -324,4 +325,68 @@ async fn an_unread_body_does_not_hold_up_the_others() {
     drop((unread, read));
     until_open(&pool, 1, 1).await;
     until(|| peer.running() == 0).await;
+}
+
+/// Connections come and go under the load: age, GOAWAY, cancellations. Nothing is lost, and nothing fails that was not
+/// proven unsent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_come_and_go_lose_nothing() {
+    let played = Played::start(|_, socket| async move {
+        let mut raw = Raw::greet(socket, &[(MAX_CONCURRENT_STREAMS, 5)]).await;
+        for number in 0.. {
+            let Some(stream) = raw.request().await else { return };
+            raw.ok(stream).await;
+            if number == 20 {
+                raw.go_away(stream, Reason::NO_ERROR).await;
+            }
+        }
+    })
+    .await;
+    let pool = played.pool_with(|config| {
+        config.max_connections = 3;
+        config.max_connection_age = ms(20);
+        config.idle_timeout = ms(10);
+    });
+    let mut tasks = JoinSet::new();
+    for task in 0..20 {
+        let pool = pool.clone();
+        tasks.spawn(async move {
+            let mut random = fastrand::Rng::with_seed(task);
+            for _ in 0..50 {
+                assert!(pool.snapshot().open <= 3);
+                if random.u8(0..4) == 0 {
+                    let within = Duration::from_micros(random.u64(0..500));
+                    let _ = timeout(within, send(&pool, get("/"))).await;
+                } else if let Err(error) = send(&pool, get("/")).await {
+                    assert_eq!((error.fault(), error.sent()), (Fault::GoAway, Sent::No), "{error:?}");
+                }
+            }
+        });
+    }
+    tasks.join_all().await;
+    until_open(&pool, 0, 0).await;
+    send(&pool, get("/")).await.unwrap();
+}
+
+/// The same with an upstream that closes connections without a word while they are idle.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upstream_that_closes_idle_connections_causes_no_error() {
+    let played = Played::start(|_, socket| async move {
+        let mut raw = Raw::greet(socket, &[]).await;
+        while let Ok(Some(stream)) = timeout(ms(20), raw.request()).await {
+            raw.ok(stream).await;
+        }
+        raw.close().await;
+    })
+    .await;
+    let pool = played.pool();
+    for number in 0..30 {
+        sleep(ms(18) + Duration::from_micros(number * 130)).await;
+        if let Err(error) = send(&pool, get("/")).await {
+            // The two have crossed, and something was sent.
+            assert_eq!((error.fault(), error.sent()), (Fault::Reset, Sent::Unknown), "{error:?}");
+        }
+    }
+    until_open(&pool, 0, 0).await;
+    assert!(played.connections() > 5, "{}", played.connections());
 }

@@ -98,3 +98,31 @@ async fn c9_5_connections_are_kept_unless_a_key_of_theirs_differs() {
     client.get("/").send().await.unwrap();
     assert_eq!(server.connections(), 2);
 }
+
+/// The watch looks by itself, and ends with the clients.
+#[tokio::test]
+async fn c9_5_a_watch_follows_the_file_until_the_clients_are_closed() {
+    let server = Server::start(|_| slow()).await;
+    let path =
+        std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("watched-{}.toml", std::process::id()));
+    let write = |keys: &str| {
+        let text = format!("[upstreams.one]\nbase_url = 'http://{}'\n{keys}\n", server.address);
+        std::fs::write(&path, text).unwrap();
+    };
+    write("retries = 1");
+    let loader = Loader::new().file(&path);
+    let clients = Clients::new(&loader.clone().load().unwrap()).unwrap();
+    let watching = tokio::spawn(clients.watch(loader).every(ms(20)).run());
+    let client = clients.client("one").unwrap();
+    write("retries = 7");
+    until(|| client.settings().retries == 7).await;
+    write("retries = 'many'");
+    tokio::time::sleep(ms(100)).await;
+    assert_eq!(client.settings().retries, 7, "a broken file changes nothing");
+    write("retries = 3");
+    until(|| client.settings().retries == 3).await;
+    assert_eq!(client.get("/").send().await.unwrap().text(), "here");
+    clients.close().await;
+    tokio::time::timeout(LONG, watching).await.unwrap().unwrap();
+    let _ = std::fs::remove_file(&path);
+}

@@ -8,6 +8,7 @@ mod request;
 mod retries;
 mod retry_after;
 mod server;
+mod stream;
 mod timeouts;
 
 use serde_json::Value;

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
+use std::mem;
 use std::sync::Arc;
 
 use http::header::CONNECTION;
@@ -42,34 +43,37 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
             return Box::pin(on_share(pool, share, outgoing.request, (now, deadline), progress)).await;
         }
     };
-    let request = pool.target.prepare(outgoing.request);
+    let mut request = pool.target.prepare(outgoing.request);
     // hyper keeps what it began with, so a second try needs a copy. A connection that was in use a moment ago has hardly
     // been given up since, and what hyper had not begun with it gives back.
     let rested = connection.has_rested(now);
-    let copy = if rested { copy_of(&request) } else { None };
+    let spare = if rested { Spare::of(&mut request) } else { None };
     let mut lease = Lease::again(connection, &pool.stock, now, deadline, rested);
     attach(progress, &lease);
     match lease.send(request).await {
-        Ok(mut response) if is_stale_408(&response) => match copy.filter(|_| outgoing.repeatable) {
-            Some(copy) => {
-                progress.hand_over();
-                drop((response, lease));
-                let second = Box::pin(again(pool, copy, deadline, progress)).await;
-                second.map_err(TransportError::sent_before)
+        Ok(mut response) if is_stale_408(&response) => {
+            match spare.filter(|_| outgoing.repeatable).and_then(Spare::again) {
+                Some(copy) => {
+                    progress.hand_over();
+                    drop((response, lease));
+                    let second = Box::pin(again(pool, copy, deadline, progress)).await;
+                    second.map_err(TransportError::sent_before)
+                }
+                None => {
+                    response.extensions_mut().insert(Stale408);
+                    answer(lease, response, progress).await
+                }
             }
-            None => {
-                response.extensions_mut().insert(Stale408);
-                answer(lease, response, progress).await
-            }
-        },
+        }
         Ok(response) => answer(lease, response, progress).await,
-        Err(failed) => match failed.given_back.or(copy).filter(|_| failed.was_dead) {
+        Err(failed) if failed.was_dead => match failed.given_back.or_else(|| spare?.again()) {
             Some(request) => {
                 drop(lease);
                 Box::pin(again(pool, request, deadline, progress)).await
             }
             None => Err(failed.error),
         },
+        Err(failed) => Err(failed.error),
     }
 }
 
@@ -77,20 +81,21 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
 async fn on_share(
     pool: &Inner,
     share: Share,
-    request: Request<RequestBody>,
+    mut request: Request<RequestBody>,
     (now, deadline): (Instant, Option<Instant>),
     progress: &mut Progress,
 ) -> Answer {
-    let copy = if share.may_be_dead(now) { copy_of(&request) } else { None };
+    let spare = if share.may_be_dead(now) { Spare::of(&mut request) } else { None };
     match http2::send(share, request, &pool.target, (now, deadline), progress).await {
         Ok(response) => Ok(response),
-        Err(failed) => match failed.given_back.or(copy).filter(|_| failed.was_dead) {
+        Err(failed) if failed.was_dead => match failed.given_back.or_else(|| spare?.again()) {
             Some(request) => {
                 *progress = Progress::default();
                 again(pool, request, deadline, progress).await
             }
             None => Err(failed.error),
         },
+        Err(failed) => Err(failed.error),
     }
 }
 
@@ -183,14 +188,27 @@ async fn open(pool: &Inner, mut room: Room) -> Result<Fresh, TransportError> {
     Ok(Fresh::Http1(Connection::new(sender, opened.meter, runtime.spawn(driver), tls)))
 }
 
-/// The same request once more, where its body can be sent once more.
-fn copy_of(request: &Request<RequestBody>) -> Option<Request<RequestBody>> {
-    let mut copy = Request::new(request.body().again()?);
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.version_mut() = request.version();
-    *copy.headers_mut() = request.headers().clone();
-    Some(copy)
+/// A request that is kept while it is sent, in case it must be sent once more.
+struct Spare(Request<RequestBody>);
+
+impl Spare {
+    /// `None`: the body cannot be sent twice. What is sent is the copy of the body, as an older one cannot be read once
+    /// there is a younger.
+    fn of(request: &mut Request<RequestBody>) -> Option<Self> {
+        let sent = request.body().again()?;
+        let mut spare = Request::new(mem::replace(request.body_mut(), sent));
+        *spare.method_mut() = request.method().clone();
+        *spare.uri_mut() = request.uri().clone();
+        *spare.version_mut() = request.version();
+        *spare.headers_mut() = request.headers().clone();
+        Some(Self(spare))
+    }
+
+    /// The request once more; `None`: more of its body was read than is kept.
+    fn again(self) -> Option<Request<RequestBody>> {
+        let body = self.0.body().again()?;
+        Some(self.0.map(|_| body))
+    }
 }
 
 fn attach(progress: &mut Progress, lease: &Lease) {

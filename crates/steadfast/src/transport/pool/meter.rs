@@ -58,7 +58,7 @@ impl Phase {
 }
 
 /// After 10 ms without a byte an upstream may have given a connection up; hardly any server's idle timeout is shorter.
-const RESTED: u64 = 10_000_000;
+pub(crate) const RESTED: u64 = 10_000_000;
 
 /// The shared block; see the module.
 #[derive(Debug)]

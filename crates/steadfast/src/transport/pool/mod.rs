@@ -15,7 +15,7 @@
 //!   even where hyper has begun with it. On one that was in use a moment ago it holds unless the connection dies
 //!   between hyper's last look and its first write; the error then says that nothing was sent.
 //!
-//! Limits: A connection is driven by the runtime in which it was opened: if that ends, the connection is
+//! Limits: a connection is driven by the runtime in which it was opened: if that ends, the connection is
 //! closed and the next request opens another; if nobody runs it meanwhile, a request on it waits for its deadline.
 
 mod attempt;

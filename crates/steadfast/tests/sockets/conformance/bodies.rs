@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures_util::stream;
 use http::Method;
-use steadfast::transport::RequestBody;
+use hyper_util::client::legacy;
+use hyper_util::rt::TokioExecutor;
+use steadfast::transport::{RequestBody, ReqwestTransport, ServiceTransport};
 use steadfast::{Error, Response};
 use tokio::time::timeout;
 
@@ -196,6 +198,41 @@ async fn c7_6_a_stream_that_ends_early_says_why() {
         drop(response);
         server.closed(1).await;
         assert_eq!(client.snapshot().line.in_use, 0, "{wire:?}");
+    }
+}
+
+/// 7.6: a stream that stalls is a failure of the upstream, where the transport has a read timeout. The head is in time.
+#[tokio::test]
+async fn c7_6_a_stream_that_stalls_meets_the_read_timeout() {
+    let stalls = |_| {
+        let head = write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n");
+        vec![Step::Read, head, Step::Wait(ms(100)), write("one"), Step::Wait(ms(100)), write("two"), Step::ReadToEnd]
+    };
+    for wire in Wire::ALL {
+        let (client, server) = pair(wire, stalls, |client| match wire {
+            Wire::Pool => client.read_timeout(ms(200)),
+            Wire::Service => {
+                let service = legacy::Client::builder(TokioExecutor::new()).build_http::<RequestBody>();
+                client.transport(ServiceTransport::new(service).with_read_timeout(ms(200)))
+            }
+            Wire::Reqwest => {
+                let reqwest = reqwest::Client::builder().no_proxy().read_timeout(ms(200));
+                client.transport(ReqwestTransport::configure(reqwest).unwrap())
+            }
+        })
+        .await;
+        let mut response = timeout(LONG, client.get("/").send_streaming()).await.unwrap().unwrap();
+        for piece in ["one", "two"] {
+            assert_eq!(timeout(LONG, response.chunk()).await.unwrap().unwrap().unwrap(), piece, "{wire:?}");
+        }
+        let error = timeout(LONG, response.chunk()).await.unwrap().unwrap_err();
+        assert_eq!(
+            (error.kind().name(), attempts(error.report()).as_str()),
+            ("unreachable", "read_timeout"),
+            "{wire:?}"
+        );
+        server.closed(0).await;
+        assert_eq!((client.snapshot().line.in_use, client.snapshot().breaker.failures), (0, 1), "{wire:?}");
     }
 }
 

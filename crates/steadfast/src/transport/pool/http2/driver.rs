@@ -148,12 +148,7 @@ fn expire(link: &Arc<Link>, room: &Room, now: u64) {
         at <= now
     });
     for cell in late {
-        // Asked again, as its user may have got on meanwhile.
-        let limit = cell.limit(limits);
-        match limit.fault {
-            Some(fault) if limit.at <= now => cell.end_by(now, fault),
-            _ => next = next.min(limit.at),
-        }
+        cell.look(now);
     }
     let is_old = now >= limits.age;
     if is_old || (link.registry.is_empty() && now >= link.idle_limit()) {

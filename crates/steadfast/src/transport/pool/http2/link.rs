@@ -23,7 +23,7 @@ use tokio::time::Instant;
 use super::registry::Registry;
 use crate::transport::TlsFailure;
 use crate::transport::connect::TlsState;
-use crate::transport::pool::meter::{Meter, NEVER, nanos};
+use crate::transport::pool::meter::{Meter, NEVER, RESTED, nanos};
 use crate::transport::pool::stock::Stock;
 
 /// The upstream has not yet said how many streams it allows. No upstream can say this number.
@@ -133,10 +133,20 @@ impl Link {
         self.meter.at(now) >= self.idle_limit()
     }
 
-    /// The last stream has ended.
-    pub(crate) fn rest(&self) {
+    /// The last stream has ended; another may follow at once.
+    pub(crate) fn on_last(&self) {
         self.idle_since.store(self.meter.now(), Ordering::Relaxed);
+    }
+
+    /// No stream follows for now.
+    pub(crate) fn rest(&self) {
         self.ask_for(self.idle_limit());
+    }
+
+    /// Whether neither a stream nor a byte has been seen for a while.
+    fn has_rested(&self, now: Instant) -> bool {
+        self.meter.has_rested(now)
+            && self.meter.at(now).saturating_sub(self.idle_since.load(Ordering::Relaxed)) >= RESTED
     }
 
     pub(super) fn idle_limit(&self) -> u64 {
@@ -230,9 +240,10 @@ impl Share {
         &self.link
     }
 
-    /// Whether the connection lay idle for so long that it may have been given up.
+    /// Whether the connection lay idle for so long that it may have been given up. Anything that has come meanwhile and
+    /// was not read then counts as its end: a GOAWAY, a close. What is late for a stream that was reset is there earlier.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
-        self.woken && self.link.meter.has_rested(now)
+        self.woken && self.link.has_rested(now)
     }
 
     /// Whether the request may meet a dead connection before anything of it is written.
@@ -258,9 +269,8 @@ impl Share {
         }
     }
 
-    /// The upstream wants HTTP/1.1.
-    pub(super) fn on_http1_required(&self) {
-        self.on_refused(Some(Reason::HTTP_1_1_REQUIRED));
+    pub(super) fn stock(&self) -> Option<Arc<Stock>> {
+        self.stock.clone()
     }
 
     /// Forgets it: the stock counts it as given back already.

@@ -146,14 +146,19 @@ impl Cell {
             && self.link.meter().reads() == self.reads.load(Ordering::SeqCst)
     }
 
-    /// Ends the stream if its limit has passed; the driver does so.
-    pub(super) fn end_by(&self, now: u64, fault: Fault) {
+    /// Ends the stream if its limit has passed; the driver asks.
+    pub(super) fn look(&self, now: u64) {
+        let limits = self.link.meter().limits();
         let mut handles = self.lock();
+        let limit = self.limit(limits);
+        let fault = match limit.fault {
+            // Its user may have got on meanwhile.
+            Some(fault) if limit.at <= now => fault,
+            _ => return self.link.ask_for(limit.at),
+        };
         if self.has_moved(&mut handles, fault) {
-            drop(handles);
             self.on_taken();
-            self.link.ask_for(self.limit(self.link.meter().limits()).at);
-            return;
+            return self.link.ask_for(self.limit(limits).at);
         }
         let at_least = if fault == Fault::Deadline { SILENCE } else { 0 };
         handles.ended_by = Some(fault);
@@ -182,11 +187,13 @@ impl Cell {
         }
     }
 
-    /// Takes everything out and gives it back.
+    /// Takes everything out and gives it back, the first time.
     fn end(&self, mut handles: MutexGuard<'_, Handles>, is_suspect: bool) {
+        // From now on the key may be another stream's.
+        let Some(share) = handles.share.take() else { return };
         let incoming = mem::replace(&mut handles.incoming, Incoming::Over);
         let outlet = handles.outlet.take();
-        let (upload, share, waker) = (handles.upload.take(), handles.share.take(), handles.waker.take());
+        let (upload, waker) = (handles.upload.take(), handles.waker.take());
         let was_ended = handles.ended_by.is_some();
         drop(handles);
         self.link.registry.leave(self.key);
@@ -194,12 +201,10 @@ impl Cell {
             upload.abort();
         }
         drop((incoming, outlet));
-        if let Some(share) = share {
-            if is_suspect {
-                share.suspect();
-            }
-            drop(share);
+        if is_suspect {
+            share.suspect();
         }
+        drop(share);
         if let Some(waker) = waker.filter(|_| was_ended) {
             waker.wake();
         }
@@ -328,8 +333,9 @@ impl Stream {
 
     /// The upstream wants HTTP/1.1.
     pub(super) fn on_http1_required(&self) {
-        if let Some(share) = &self.0.lock().share {
-            share.on_http1_required();
+        let stock = self.0.lock().share.as_ref().and_then(Share::stock);
+        if let Some(stock) = stock {
+            stock.on_http1_required();
         }
     }
 }

@@ -264,6 +264,9 @@ impl Stock {
         let Some(shared) = shelf.find(link) else { return };
         shared.shares -= 1;
         let is_unused = shared.shares == 0;
+        if is_unused {
+            link.on_last();
+        }
         let finished = shelf.take_finished(link);
         if is_unused && finished.is_none() && shelf.waiters.is_empty() {
             drop(shelf);
