@@ -32,7 +32,7 @@ pub enum Fault {
     Dns,
     /// The TCP connection was refused, reset while connecting, or unreachable.
     Connect,
-    /// Resolving, TCP, CONNECT or TLS took longer than `connect_timeout`.
+    /// Resolving, TCP, the proxy or TLS took longer than `connect_timeout`.
     ConnectTimeout,
     /// The TLS handshake failed for a reason that may pass (reset, closed, protocol alert).
     Tls,
@@ -40,7 +40,7 @@ pub enum Fault {
     Certificate,
     /// The proxy could not reach the upstream.
     Proxy,
-    /// The proxy refused us (407). Permanent, and a fault of ours.
+    /// The proxy wants credentials, or other ones (407). Permanent, and a fault of ours.
     ProxyRefused,
     /// The connection was reset or closed before a whole response head came.
     Reset,
@@ -54,7 +54,7 @@ pub enum Fault {
     LocalProtocol,
     /// The request's body could not be read from where it comes, or is not as long as it was announced. A fault of ours.
     RequestBody,
-    /// The response's body does not decode (gzip).
+    /// The response's body does not decode (gzip, br, zstd), or ends before it is whole.
     Decode,
     /// The response was cut short.
     Incomplete,

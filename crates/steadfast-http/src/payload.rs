@@ -1,10 +1,10 @@
-//! A request's body.
+//! A request's body that is there already.
 //!
 //! Decides its bytes and its content type, once and before anything is sent: a body that cannot be written is the
 //! caller's mistake and costs no attempt. It is held as [`Bytes`], so that every attempt sends the same bytes and a
 //! retry costs no copy.
 //!
-//! Limit: a body is whole. One that is produced piece by piece could not be sent again.
+//! Limit: a body is whole. One that comes piece by piece is a matter of the transport, which has to keep what it has read.
 
 use std::fmt;
 

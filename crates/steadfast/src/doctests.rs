@@ -14,8 +14,11 @@ pages! {
     RetryBudget = "docs/retry-budget.md";
     CircuitBreaker = "docs/circuit-breaker.md";
     BulkheadAndRateLimit = "docs/bulkhead-and-rate-limit.md";
+    Streaming = "docs/streaming.md";
+    Connections = "docs/connections.md";
+    Transports = "docs/transports.md";
     Blocking = "docs/blocking.md";
     ErrorsAndReports = "docs/errors-and-reports.md";
     Configuration = "docs/configuration.md";
-    Transports = "docs/transports.md";
+    Reload = "docs/reload.md";
 }

@@ -7,10 +7,14 @@
 //! | to | use |
 //! |---|---|
 //! | call an upstream over HTTP | [`ServiceClient`], or [`Clients`] for all of a configuration |
+//! | read a response as it comes, as lines or events too | [`RequestBuilder::send_streaming`] |
+//! | send a body that is read as it is sent | [`transport::RequestBody`], [`multipart`] |
 //! | do so from plain threads | `blocking`, behind the feature of that name |
 //! | protect any other operation | [`Guard`] |
 //! | fit into a stack of tower's | `layer` and `transport::service`, behind the feature `tower` |
+//! | send through a reqwest client, or in one's own way | `transport::reqwest`, behind the feature `reqwest`; [`transport::Exchange`] |
 //! | read a configuration | [`config::Loader`] |
+//! | put another one in force, or other certificates | [`Clients::reload`], [`ServiceClient::reload`]; `Clients::watch`, behind the feature `watch` |
 //! | learn why a call ended as it did | [`Report`], on every [`Response`] and [`Error`] |
 //! | test without waiting | `testing`, behind the feature of that name |
 

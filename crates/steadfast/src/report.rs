@@ -43,7 +43,7 @@ pub struct AttemptRecord {
     pub number: u32,
     /// When it began, from the start of the call.
     pub start: Duration,
-    /// How long it took, its body included.
+    /// How long it took, its body included; to the head, where the body is read as it comes.
     pub duration: Duration,
     /// How it ended.
     pub outcome: Outcome,

@@ -66,7 +66,8 @@ impl ClientBuilder {
         Self::with(Source::Builder(Box::new(SettingsBuilder::new(base_url))))
     }
 
-    /// A builder over settings that are validated already: those of a configuration file. Its keys are fixed.
+    /// A builder over settings that are validated already: those of a configuration file. Its keys are fixed: setting one
+    /// here does nothing.
     pub fn from_settings(settings: Settings) -> Self {
         Self::with(Source::Ready(Box::new(settings)))
     }
@@ -141,7 +142,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Judges responses: for APIs that answer 200 with an error inside. The head and the whole body are there to look at.
+    /// Judges responses: for APIs that answer 200 with an error inside. The head and the whole body are there to look at;
+    /// of a response that is read as it comes ([`send_streaming`](crate::RequestBuilder::send_streaming)) the body is empty.
     pub fn classify(
         mut self,
         assess: impl Fn(&http::response::Parts, &bytes::Bytes) -> Assessment + Send + Sync + 'static,

@@ -104,7 +104,8 @@ impl RequestBody {
         }
     }
 
-    /// Tells `hook` of each piece, at most 16 KiB, that is handed to the connection.
+    /// Tells `hook` of each piece that is handed to the connection: at most 16 KiB of a whole body or a reader, and whatever
+    /// a stream gives.
     #[must_use]
     pub fn on_progress(self, hook: UploadHook) -> Self {
         match self.0 {
