@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use http::header::ACCEPT_ENCODING;
+use http::HeaderValue;
+use http::header::{ACCEPT_ENCODING, HOST};
 use steadfast_http::Rules as StatusRules;
 use steadfast_http::headers::{CallHeaders, InvalidHeader, Layers};
 use steadfast_policy::backoff::{Backoff, Jitter};
@@ -224,7 +225,7 @@ impl Parts {
                 Transport::Pool(pool.map_err(|error| BuildError::of_pool(&settings.name, error))?)
             }
         };
-        let headers = plain_headers(&settings);
+        let headers = plain_headers(&settings, transport.host());
         let headers = headers.map_err(|source| BuildError::Headers { upstream: name(), source })?;
         Ok(Shared {
             upstream: Arc::clone(upstream),
@@ -333,8 +334,12 @@ fn codings(settings: &Settings) -> Codings {
 }
 
 /// What every call has; the weakest layer of its headers.
-fn plain_headers(settings: &Settings) -> Result<CallHeaders, InvalidHeader> {
+fn plain_headers(settings: &Settings, host: Option<&HeaderValue>) -> Result<CallHeaders, InvalidHeader> {
     let mut configured = settings.headers.clone();
+    if let Some(host) = host {
+        // Here and not with each request, and where a hook that signs can see it.
+        configured.entry(HOST).or_insert_with(|| host.clone());
+    }
     if let Some(accept) = codings(settings).accept() {
         configured.entry(ACCEPT_ENCODING).or_insert(accept);
     }

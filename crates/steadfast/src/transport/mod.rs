@@ -43,7 +43,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response};
 
 /// One attempt on its way to the upstream.
 #[non_exhaustive]
@@ -116,6 +116,14 @@ impl Transport {
         match self {
             Self::Pool(pool) => pool.exchange(outgoing, progress).await,
             Self::Custom(custom) => custom.exchange(outgoing, progress).await,
+        }
+    }
+
+    /// The `Host` of every request, where the transport is ours to know it.
+    pub(crate) fn host(&self) -> Option<&HeaderValue> {
+        match self {
+            Self::Pool(pool) => pool.host(),
+            Self::Custom(_) => None,
         }
     }
 

@@ -34,7 +34,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Response;
+use http::{HeaderValue, Response};
 
 use super::connect::{Connector, PoolConfigError, Proxy, RenewedTls, Resolve, TlsConfigError, TlsOptions};
 use super::{Exchange, ExchangeFuture, HttpVersion, Outgoing, Progress, ResponseBody, TransportError};
@@ -202,6 +202,11 @@ impl Pool {
             self.handle.0.connector.adopt_tls(renewed);
             self.handle.0.stock.retire_outdated();
         }
+    }
+
+    /// The `Host` of every request.
+    pub(crate) fn host(&self) -> Option<&HeaderValue> {
+        self.handle.0.target.host()
     }
 
     /// Whether it is a clone of `other`.

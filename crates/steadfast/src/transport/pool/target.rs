@@ -47,6 +47,10 @@ impl Target {
         Self { authority, host: HeaderValue::try_from(value).ok(), scheme, forwarding: None }
     }
 
+    pub(crate) fn host(&self) -> Option<&HeaderValue> {
+        self.host.as_ref()
+    }
+
     /// The same for requests that a proxy passes on.
     pub(crate) fn forwarded(self, forwarding: Option<&Forwarding>) -> Self {
         Self { forwarding: forwarding.cloned(), ..self }
