@@ -1,15 +1,16 @@
 //! Streams over real connections: when slot and connection come back (contract 7.6), and bodies that are sent in pieces.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::stream;
-use steadfast::transport::RequestBody;
+use steadfast::transport::{HttpVersion, RequestBody};
 use steadfast::{ClientBuilder, ServiceClient};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
+use crate::h2_peer::Peer;
 use crate::server::*;
 
 fn client(server: &Server, configure: impl FnOnce(ClientBuilder) -> ClientBuilder) -> ServiceClient {
@@ -199,4 +200,44 @@ async fn c4_3_a_source_that_fails_closes_its_connection_and_is_no_verdict() {
     assert_eq!(client.snapshot().breaker.calls, 0);
     server.closed(0).await;
     assert_eq!(client.get("/").send().await.unwrap().text(), "fine");
+}
+
+/// Ten thousand dropped streams, each at another point, on connections that others use too: nothing is left of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c7_6_ten_thousand_dropped_streams_leave_nothing() {
+    let peer = Peer::start(30).await;
+    let client = ServiceClient::builder(&format!("http://{}", peer.address))
+        .http_version(HttpVersion::Http2)
+        .max_concurrent(40)
+        .bulkhead_wait(LONG)
+        .total_timeout(LONG)
+        .build()
+        .unwrap();
+    let tasks: Vec<_> = (0..40)
+        .map(|task| {
+            let client = client.clone();
+            tokio::spawn(async move {
+                for round in 0..250 {
+                    let mut response = client.get("/stall").send_streaming().await.unwrap();
+                    assert_eq!(response.version(), http::Version::HTTP_2);
+                    if (round + task) % 2 == 0 {
+                        assert!(response.chunk().await.unwrap().is_some());
+                    }
+                    if round % 3 == 0 {
+                        // Dropped while it waits for what never comes.
+                        let _ = timeout(Duration::ZERO, response.chunk()).await;
+                    }
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let snapshot = client.snapshot();
+    assert_eq!((snapshot.line.in_use, snapshot.line.queued, snapshot.breaker.failures), (0, 0, 0));
+    until(|| peer.running() == 0).await;
+    until(|| client.snapshot().pool.is_some_and(|pool| pool.open == pool.idle)).await;
+    assert!(peer.connections() <= 10, "{} connections", peer.connections());
+    assert_eq!(client.get("/").send().await.unwrap().status(), http::StatusCode::OK);
 }
