@@ -4,7 +4,7 @@
 //! transport, its errors say in which phase the attempt failed and whether anything was sent, because that decides
 //! what may be repeated.
 
-mod body;
+pub(crate) mod body;
 mod connect;
 pub mod decode;
 mod error;
@@ -12,7 +12,7 @@ mod error;
 mod foreign;
 mod pool;
 mod progress;
-mod request_body;
+pub(crate) mod request_body;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
 #[cfg(feature = "tower")]

@@ -20,6 +20,7 @@ use super::connection::{Connection, Lease, Unanswered};
 use super::driver::Driver;
 use super::http2::{self, Share};
 use super::stock::{Grant, Room};
+use crate::transport::request_body::Spare;
 use crate::transport::version::{Offer, Protocol};
 use crate::transport::{Outgoing, Progress, RequestBody, ResponseBody, Stale408, TransportError};
 
@@ -42,28 +43,34 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
             return Box::pin(on_share(pool, share, outgoing.request, (now, deadline), progress)).await;
         }
     };
-    let request = pool.target.prepare(outgoing.request);
+    let mut request = pool.target.prepare(outgoing.request);
     // hyper keeps what it began with, so a second try needs a copy. A connection that was in use a moment ago has hardly
     // been given up since, and what hyper had not begun with it gives back.
     let rested = connection.has_rested(now);
-    let copy = if rested { copy_of(&request) } else { None };
+    let copy = rested.then(|| Copy::of(&request));
+    if rested {
+        request.body_mut().hesitate();
+    }
     let mut lease = Lease::again(connection, &pool.stock, now, deadline, rested);
     attach(progress, &lease);
     match lease.send(request).await {
-        Ok(mut response) if is_stale_408(&response) => match copy.filter(|_| outgoing.repeatable) {
-            Some(copy) => {
-                progress.hand_over();
-                drop((response, lease));
-                let second = Box::pin(again(pool, copy, deadline, progress)).await;
-                second.map_err(TransportError::sent_before)
+        Ok(mut response) if is_stale_408(&response) => {
+            match copy.filter(|_| outgoing.repeatable).and_then(Copy::make) {
+                Some(copy) => {
+                    progress.hand_over();
+                    drop((response, lease));
+                    let second = Box::pin(again(pool, copy, deadline, progress)).await;
+                    second.map_err(TransportError::sent_before)
+                }
+                None => {
+                    response.extensions_mut().insert(Stale408);
+                    answer(lease, response, progress).await
+                }
             }
-            None => {
-                response.extensions_mut().insert(Stale408);
-                answer(lease, response, progress).await
-            }
-        },
+        }
         Ok(response) => answer(lease, response, progress).await,
-        Err(failed) => match failed.given_back.or(copy).filter(|_| failed.was_dead) {
+        Err(failed) if !failed.was_dead => Err(failed.error),
+        Err(failed) => match failed.given_back.or_else(|| copy.and_then(Copy::make)) {
             Some(request) => {
                 drop(lease);
                 Box::pin(again(pool, request, deadline, progress)).await
@@ -81,10 +88,11 @@ async fn on_share(
     (now, deadline): (Instant, Option<Instant>),
     progress: &mut Progress,
 ) -> Answer {
-    let copy = if share.may_be_dead(now) { copy_of(&request) } else { None };
+    let copy = share.may_be_dead(now).then(|| Copy::of(&request));
     match http2::send(share, request, &pool.target, (now, deadline), progress).await {
         Ok(response) => Ok(response),
-        Err(failed) => match failed.given_back.or(copy).filter(|_| failed.was_dead) {
+        Err(failed) if !failed.was_dead => Err(failed.error),
+        Err(failed) => match failed.given_back.or_else(|| copy.and_then(Copy::make)) {
             Some(request) => {
                 *progress = Progress::default();
                 again(pool, request, deadline, progress).await
@@ -183,14 +191,27 @@ async fn open(pool: &Inner, mut room: Room) -> Result<Fresh, TransportError> {
     Ok(Fresh::Http1(Connection::new(sender, opened.meter, runtime.spawn(driver), tls)))
 }
 
-/// The same request once more, where its body can be sent once more.
-fn copy_of(request: &Request<RequestBody>) -> Option<Request<RequestBody>> {
-    let mut copy = Request::new(request.body().again()?);
-    *copy.method_mut() = request.method().clone();
-    *copy.uri_mut() = request.uri().clone();
-    *copy.version_mut() = request.version();
-    *copy.headers_mut() = request.headers().clone();
-    Some(copy)
+/// The same request, for a second try.
+struct Copy {
+    head: Request<()>,
+    body: Spare,
+}
+
+impl Copy {
+    fn of(request: &Request<RequestBody>) -> Self {
+        let mut head = Request::new(());
+        *head.method_mut() = request.method().clone();
+        *head.uri_mut() = request.uri().clone();
+        *head.version_mut() = request.version();
+        *head.headers_mut() = request.headers().clone();
+        Self { head, body: request.body().spare() }
+    }
+
+    /// The request, where its body can be sent once more. The first try's reads no further then.
+    fn make(self) -> Option<Request<RequestBody>> {
+        let body = self.body.again()?;
+        Some(self.head.map(|()| body))
+    }
 }
 
 fn attach(progress: &mut Progress, lease: &Lease) {
