@@ -20,5 +20,6 @@ mod results;
 mod retries;
 mod services;
 mod streaming;
+mod streaming_attacks;
 mod types;
 mod uploads;
