@@ -62,6 +62,13 @@ pub(crate) struct Policies {
     waiters: HashMap<Ticket, Waker>,
 }
 
+/// What a change of the policies means to others, who do not know of it yet.
+#[must_use = "waiters wait and hooks hear nothing until they are told"]
+pub(crate) struct Untold {
+    wakers: Vec<Waker>,
+    transitions: Vec<Transition>,
+}
+
 /// Who asks to start an attempt.
 #[derive(Clone, Copy)]
 pub(crate) struct Entrant<'a> {
@@ -203,22 +210,31 @@ impl Upstream {
 
     /// Lets `decide` change the policies; wakes whoever's turn has come and tells of transitions once the lock is free.
     pub(crate) fn with<R>(&self, decide: impl FnOnce(&mut Policies) -> R) -> R {
-        let mut wakers: Vec<Waker> = Vec::new();
-        let mut transitions: Vec<Transition> = Vec::new();
+        let (result, untold) = self.decide(decide);
+        self.tell(untold);
+        result
+    }
+
+    /// The first half of [`with`](Self::with), for one who holds a lock of his own: hooks are told outside of every lock.
+    pub(crate) fn decide<R>(&self, decide: impl FnOnce(&mut Policies) -> R) -> (R, Untold) {
+        let mut untold = Untold { wakers: Vec::new(), transitions: Vec::new() };
         let mut policies = self.lock();
         let result = decide(&mut policies);
         while let Some(ticket) = policies.line.next_wake() {
-            wakers.extend(policies.waiters.get(&ticket).cloned());
+            untold.wakers.extend(policies.waiters.get(&ticket).cloned());
         }
         while let Some(transition) = policies.breaker.poll_event() {
-            transitions.push(transition);
+            untold.transitions.push(transition);
         }
-        drop(policies);
-        wakers.into_iter().for_each(Waker::wake);
-        for transition in transitions {
+        (result, untold)
+    }
+
+    /// The second half.
+    pub(crate) fn tell(&self, untold: Untold) {
+        untold.wakers.into_iter().for_each(Waker::wake);
+        for transition in untold.transitions {
             self.events.emit(|| Event::Transition { upstream: Arc::clone(&self.name), transition });
         }
-        result
     }
 
     /// The state as it is, without changing it.

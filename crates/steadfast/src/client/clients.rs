@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use super::reload::{Prepared, Reloaded};
+use super::reload::{Committed, Prepared, Reloaded};
 use super::{BuildError, ClientBuilder, ServiceClient};
 use crate::config::Config;
 use crate::snapshot::Snapshot;
@@ -97,39 +97,32 @@ impl Clients {
     /// # Errors
     /// As [`new`](Self::new), and [`BuildError::Closed`] after [`close`](Self::close).
     pub fn reload(&self, config: &Config) -> Result<Reloaded, BuildError> {
-        let closed = self.0.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        if *closed {
-            return Err(BuildError::Closed);
-        }
-        let before = self.by_name();
-        let mut clients = ByName::new();
-        let mut prepared: Vec<(&str, Prepared<'_>)> = Vec::new();
-        let mut reloaded = Reloaded::default();
-        for (name, upstream) in config.upstreams() {
-            let settings = upstream.settings().clone();
-            let client = match before.get(name) {
-                Some(client) => {
-                    prepared.push((name, client.prepare(settings)?));
-                    client.clone()
-                }
-                None => {
-                    reloaded.added.push(name.to_owned());
-                    (self.0.customize)(name, ClientBuilder::from_settings(settings)).build()?
-                }
-            };
-            clients.insert(name.to_owned(), client);
-        }
-        // Nothing below can fail.
-        for (name, prepared) in prepared {
-            if prepared.commit() {
-                reloaded.changed.push(name.to_owned());
+        let mut made = ByName::new();
+        loop {
+            let closed = self.0.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+            if *closed {
+                return Err(BuildError::Closed);
             }
+            let before = self.by_name();
+            let is_missing = |name: &str| !before.contains_key(name) && !made.contains_key(name);
+            if let Some((name, upstream)) = config.upstreams().find(|(name, _)| is_missing(name)) {
+                // Made by the user's code, which may call back: nothing is locked meanwhile.
+                drop(closed);
+                let builder = ClientBuilder::from_settings(upstream.settings().clone());
+                made.insert(name.to_owned(), (self.0.customize)(name, builder).build()?);
+                continue;
+            }
+            let (mut reloaded, clients, committed) = put_in_force(config, &before, made)?;
+            *self.0.clients.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(clients);
+            drop(closed);
+            for (name, committed) in committed {
+                if committed.tell() {
+                    reloaded.changed.push(name);
+                }
+            }
+            reloaded.log();
+            return Ok(reloaded);
         }
-        reloaded.removed = before.keys().filter(|name| !clients.contains_key(*name)).cloned().collect();
-        *self.0.clients.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(clients);
-        drop(closed);
-        reloaded.log();
-        Ok(reloaded)
     }
 
     /// Whether [`close`](Self::close) was called.
@@ -150,6 +143,35 @@ impl Clients {
             client.0.upstream.ended(limit).await;
         }
     }
+}
+
+/// What a reload did, but for what was changed; the clients from now on, with those that were `made` for it; and whom to
+/// tell.
+type InForce = (Reloaded, ByName, Vec<(String, Committed)>);
+
+/// Prepares every client, then commits all of them: a mistake in one changes none.
+fn put_in_force(config: &Config, before: &ByName, mut made: ByName) -> Result<InForce, BuildError> {
+    let mut clients = ByName::new();
+    let mut prepared: Vec<(&str, Prepared<'_>)> = Vec::new();
+    let mut reloaded = Reloaded::default();
+    for (name, upstream) in config.upstreams() {
+        let client = match before.get(name) {
+            Some(client) => {
+                prepared.push((name, client.prepare(upstream.settings().clone())?));
+                client.clone()
+            }
+            None => {
+                let Some(client) = made.remove(name) else { continue };
+                reloaded.added.push(name.to_owned());
+                client
+            }
+        };
+        clients.insert(name.to_owned(), client);
+    }
+    // Nothing below can fail.
+    let committed = prepared.into_iter().map(|(name, prepared)| (name.to_owned(), prepared.commit())).collect();
+    reloaded.removed = before.keys().filter(|name| !clients.contains_key(*name)).cloned().collect();
+    Ok((reloaded, clients, committed))
 }
 
 impl Default for Clients {

@@ -17,6 +17,7 @@ use super::Shared;
 use crate::error::BoxError;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::Outcome;
+use crate::transport::request_body::Spare;
 use crate::transport::{Outgoing, Progress, RequestBody, ResponseBody, Stale408, TransportError, decode};
 
 /// What a custom classifier says of a response (for APIs that answer 200 with an error inside).
@@ -116,8 +117,17 @@ pub(crate) enum Reading {
 pub(crate) struct Answered {
     pub(crate) head: http::response::Parts,
     pub(crate) body: Bytes,
-    pub(crate) open: Option<Box<ResponseBody>>,
+    pub(crate) open: Option<Box<Open>>,
     head_after: Duration,
+}
+
+/// A body that is still to come.
+pub(crate) struct Open {
+    pub(crate) body: ResponseBody,
+    /// The request's, where the head came before all of it was sent: if that fails, so does the response's.
+    pub(crate) upload: Option<Spare>,
+    /// What the head means. It is asked for once: a classifier may say something else the next time.
+    judgement: Judgement,
 }
 
 /// A request on its way through the loop.
@@ -142,7 +152,7 @@ impl<'a> HttpOperation<'a> {
                 attempt: attempt.number,
                 method: &request.method,
                 uri: &request.uri,
-                body: request.body.as_bytes(),
+                body: request.body.at_hand(),
                 headers: &mut headers,
             };
             hook(parts)
@@ -175,25 +185,21 @@ impl<'a> HttpOperation<'a> {
     async fn open(&self, response: Response<ResponseBody>, head_after: Duration) -> Result<Answered, TransportError> {
         let decoded = self.request.reading == Reading::AsItComes;
         let (head, body) = if decoded { decode::wrap(response, self.shared.codings) } else { response }.into_parts();
-        let answered = Answered { head, body: Bytes::new(), open: Some(Box::new(body)), head_after };
+        let mut answered = Answered { head, body: Bytes::new(), open: None, head_after };
         let stale = answered.head.extensions.get::<Stale408>().is_some();
-        if !stale && self.assess(&answered).advice != Advice::Retry {
-            return Ok(answered);
+        let judgement = self.assess(&answered);
+        if stale || judgement.advice == Advice::Retry {
+            answered.body = body.collect(self.shared.settings.max_response_bytes).await?;
+        } else {
+            let upload = self.request.body.under_way();
+            answered.open = Some(Box::new(Open { body, upload, judgement }));
         }
-        let Answered { head, open, .. } = answered;
-        let body = match open {
-            Some(body) => body.collect(self.shared.settings.max_response_bytes).await?,
-            None => Bytes::new(),
-        };
-        Ok(Answered { head, body, open: None, head_after })
+        Ok(answered)
     }
 
     /// Why the request's own body failed, where that is what ended the attempt.
     fn blame(&self, error: TransportError) -> TransportError {
-        match self.request.body.take_failure() {
-            Some(source) => TransportError::new(Fault::RequestBody, error.sent()).with_source(source),
-            None => error,
-        }
+        error.or_blame(self.request.body.take_failure())
     }
 
     fn assess(&self, answered: &Answered) -> Judgement {
@@ -242,17 +248,23 @@ impl Operation for HttpOperation<'_> {
         };
         let head_after = self.shared.upstream.clock.now().since(handed_over);
         if self.request.reading != Reading::Whole {
-            return Box::pin(self.open(response, head_after)).await;
+            return Box::pin(self.open(response, head_after)).await.map_err(|error| self.blame(error));
         }
         let most = self.shared.settings.max_response_bytes;
-        let (head, body) = decode::collect_decoded(response, most, self.shared.codings).await?.into_parts();
-        Ok(Answered { head, body, open: None, head_after })
+        match decode::collect_decoded(response, most, self.shared.codings).await {
+            Ok(whole) => {
+                let (head, body) = whole.into_parts();
+                Ok(Answered { head, body, open: None, head_after })
+            }
+            Err(error) => Err(self.blame(error)),
+        }
     }
 
     fn judge(&self, _: Duration, out: &Self::Out) -> Judged {
         match out {
             Ok(answered) => {
-                let mut judgement = self.assess(answered);
+                let open = answered.open.as_ref();
+                let mut judgement = open.map_or_else(|| self.assess(answered), |open| open.judgement);
                 let outcome = Outcome::Status(answered.head.status.as_u16());
                 if answered.head.extensions.get::<Stale408>().is_some() {
                     // It may answer an earlier request: it says nothing about this one, and ends the call.
@@ -260,7 +272,7 @@ impl Operation for HttpOperation<'_> {
                     judgement.advice = Advice::NotRepeatable;
                     return Judged { judgement, outcome, sent: Sent::Unknown, result: ResultKind::StaleResponse };
                 }
-                let result = if answered.open.is_some() { ResultKind::Open } else { ResultKind::Response };
+                let result = if open.is_some() { ResultKind::Open } else { ResultKind::Response };
                 Judged { judgement, outcome, sent: Sent::Yes, result }
             }
             Err(error) => judge_transport(self.repeat(), error.fault(), error.sent()),

@@ -10,6 +10,7 @@ use super::builder::{breaker_config, budget_config, line_config};
 use super::{BuildError, Handle, ServiceClient, Shared};
 use crate::config::Settings;
 use crate::transport::{RenewedTls, Transport};
+use crate::upstream::{Untold, Upstream};
 
 /// What a reload did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,15 @@ impl Reloaded {
     }
 }
 
+/// Other settings that are in force. Waiters and event hooks, which may want to reload themselves, are still to be told of
+/// it, once no lock of ours is held.
+#[must_use]
+pub(super) struct Committed {
+    upstream: Arc<Upstream>,
+    changed: bool,
+    untold: Option<Untold>,
+}
+
 /// Other settings, ready to be put in force. Dropping it changes nothing.
 pub(super) struct Prepared<'a> {
     handle: &'a Handle,
@@ -58,7 +68,7 @@ impl ServiceClient {
     /// # Errors
     /// [`BuildError`]: the name is another, certificates cannot be loaded, or the proxy cannot be used.
     pub fn reload(&self, settings: Settings) -> Result<bool, BuildError> {
-        Ok(self.prepare(settings)?.commit())
+        Ok(self.prepare(settings)?.commit().tell())
     }
 
     /// The first half of [`reload`](Self::reload).
@@ -88,21 +98,21 @@ impl ServiceClient {
 }
 
 impl Prepared<'_> {
-    /// Puts the settings in force; `false`: nothing differs.
-    pub(super) fn commit(self) -> bool {
+    /// Puts the settings in force, and lets go of the lock.
+    pub(super) fn commit(self) -> Committed {
         let Handle { upstream, live, .. } = self.handle;
-        let mut changed = false;
+        let mut committed = Committed { upstream: Arc::clone(upstream), changed: false, untold: None };
         if let Some(renewed) = self.tls.filter(RenewedTls::is_some)
             && let Transport::Pool(pool) = &live.load().transport
         {
             pool.adopt_tls(renewed);
-            changed = true;
+            committed.changed = true;
         }
         if let Some(shared) = self.live {
             let (settings, before) = (&shared.settings, live.load_full());
             let now = upstream.clock.now();
             upstream.allow_calls_of(settings.total_timeout);
-            upstream.with(|policies| {
+            let ((), untold) = upstream.decide(|policies| {
                 if judges_otherwise(&before.settings, settings) {
                     policies.breaker.start_anew(now);
                 }
@@ -111,9 +121,19 @@ impl Prepared<'_> {
                 policies.line.reconfigure(now, line_config(settings));
             });
             live.store(Arc::new(shared));
-            changed = true;
+            (committed.changed, committed.untold) = (true, Some(untold));
         }
-        changed
+        committed
+    }
+}
+
+impl Committed {
+    /// Tells of it; `false`: nothing differs.
+    pub(super) fn tell(self) -> bool {
+        if let Some(untold) = self.untold {
+            self.upstream.tell(untold);
+        }
+        self.changed
     }
 }
 

@@ -24,6 +24,8 @@ use crate::error::{Error, ErrorKind};
 use crate::event::Event;
 use crate::report::{Ended, Report};
 use crate::timer::Timer;
+use crate::transport::body::AT_A_STRETCH;
+use crate::transport::request_body::Spare;
 use crate::transport::{ResponseBody, TransportError};
 use crate::upstream::{Held, Upstream};
 
@@ -35,7 +37,10 @@ pub struct StreamingResponse {
 
 impl StreamingResponse {
     pub(crate) fn new(upstream: &Arc<Upstream>, answered: Answered, report: Report, held: Option<Box<Held>>) -> Self {
-        let body = answered.open.unwrap_or_else(|| Box::new(ResponseBody::full(answered.body)));
+        let (body, upload) = match answered.open.map(|open| *open) {
+            Some(open) => (Box::new(open.body), open.upload),
+            None => (Box::new(ResponseBody::full(answered.body)), None),
+        };
         let deadline = held.as_ref().map_or(Time::MAX, |held| held.deadline());
         let state = if body.is_end_stream() { State::Over } else { State::Coming(body) };
         let mut body = StreamingBody {
@@ -45,6 +50,7 @@ impl StreamingResponse {
             started: upstream.clock.now(),
             timer: None,
             bytes: 0,
+            upload,
             upstream: Arc::clone(upstream),
             report: Box::new(report),
         };
@@ -151,6 +157,8 @@ pub struct StreamingBody {
     /// Made when the body first has to be waited for.
     timer: Option<Pin<Box<Timer>>>,
     bytes: u64,
+    /// The request's body, if it was still being sent when the head came.
+    upload: Option<Spare>,
     upstream: Arc<Upstream>,
     report: Box<Report>,
 }
@@ -189,7 +197,8 @@ impl StreamingBody {
     }
 
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
-        loop {
+        // A body of nothing but empty pieces would let nobody else have a turn.
+        for _ in 0..AT_A_STRETCH {
             match std::task::ready!(Pin::new(&mut *self).poll_frame(cx)) {
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data()
@@ -202,11 +211,19 @@ impl StreamingBody {
                 None => return Poll::Ready(None),
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Whatever the body held is let go of, but for its slot and its permit.
+    fn end(&mut self) {
+        self.state = State::Over;
+        (self.timer, self.upload) = (None, None);
     }
 
     /// The body has come whole: what the head said counts now.
     fn complete(&mut self) {
-        self.state = State::Over;
+        self.end();
         if let Some(held) = self.held.take() {
             held.complete();
         }
@@ -215,15 +232,20 @@ impl StreamingBody {
 
     /// The body has ended early.
     fn fail(&mut self, error: TransportError) -> Error {
+        let error = error.or_blame(self.upload.as_ref().and_then(Spare::take_failure));
         let fault = error.fault();
-        self.state = State::Over;
+        let has_ended = matches!(self.state, State::Over);
+        self.end();
         // The head is out, so nothing is repeated, whatever the request; and a deadline after it is no verdict.
         let verdict =
             if fault == Fault::Deadline { None } else { judge_fault(Repeat::Forbidden, fault, Sent::Yes).verdict };
         if let Some(held) = self.held.take() {
             held.fail(verdict);
         }
-        self.tell(Some(fault));
+        // The limit of `bytes` may be passed by the last piece: the body's end was told then.
+        if !has_ended {
+            self.tell(Some(fault));
+        }
         self.error(fault).with_source(Some(error.into()))
     }
 

@@ -18,7 +18,7 @@ use super::pool::PooledBody;
 const AT_ONCE: u64 = 1024 * 1024;
 /// So many frames at most that bring nothing are passed over before others have a turn: a body of nothing else would let
 /// no deadline be looked at.
-pub(super) const AT_A_STRETCH: usize = 32;
+pub(crate) const AT_A_STRETCH: usize = 32;
 
 /// A response's body on its way in: whole, from the pool, decoded, or of another transport.
 ///

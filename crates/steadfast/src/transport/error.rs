@@ -34,6 +34,14 @@ impl TransportError {
         self
     }
 
+    /// The same error, unless it is only what came of a request's body that failed.
+    pub(crate) fn or_blame(self, failure: Option<Box<dyn StdError + Send + Sync>>) -> Self {
+        match failure {
+            Some(source) => Self::new(Fault::RequestBody, self.sent).with_source(source),
+            None => self,
+        }
+    }
+
     /// The low-level error, to be put behind another one.
     pub(crate) fn into_source(self) -> Option<Box<dyn StdError + Send + Sync>> {
         self.source

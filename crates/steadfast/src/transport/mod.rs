@@ -8,7 +8,7 @@
 //! whatever implements [`Exchange`]. Where they differ from the pool is in `docs/transports.md`, from one script that runs over
 //! all of them.
 
-mod body;
+pub(crate) mod body;
 mod connect;
 pub mod decode;
 mod error;
@@ -16,7 +16,7 @@ mod error;
 mod foreign;
 mod pool;
 mod progress;
-mod request_body;
+pub(crate) mod request_body;
 #[cfg(feature = "reqwest")]
 pub mod reqwest;
 #[cfg(feature = "tower")]

@@ -20,6 +20,7 @@ mod results;
 mod retries;
 mod services;
 mod streaming;
+mod streaming_attacks;
 mod types;
 mod uploads;
 mod watch;

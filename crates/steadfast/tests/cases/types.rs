@@ -3,14 +3,16 @@
 use std::future::Future;
 use std::mem::size_of_val;
 
-use steadfast::client::{BodyError, StatusError};
-use steadfast::transport::{Pool, ResponseBody, Transport, TransportError};
+use steadfast::client::stream_read::{Events, Lines};
+use steadfast::client::{BodyError, StatusError, StreamingBody};
+use steadfast::transport::{Pool, RequestBody, ResponseBody, Transport, TransportError};
 use steadfast::{
     ClientBuilder, Clients, Clock, Error, Event, Guard, GuardBuilder, GuardError, Report, RequestBuilder, Response,
-    ServiceClient, Snapshot,
+    ServiceClient, Snapshot, StreamingResponse,
 };
 
 fn is_shared<T: Send + Sync + 'static>() {}
+fn is_unpin<T: Unpin>() {}
 fn is_sent<F: Future + Send>(future: F) -> F {
     future
 }
@@ -36,6 +38,13 @@ fn public_types_can_be_sent_and_shared() {
     is_shared::<Transport>();
     is_shared::<TransportError>();
     is_shared::<ResponseBody>();
+    is_shared::<RequestBody>();
+    is_shared::<StreamingResponse>();
+    is_shared::<StreamingBody>();
+    is_shared::<Lines<StreamingBody>>();
+    is_shared::<Events<StreamingBody>>();
+    is_unpin::<StreamingBody>();
+    is_unpin::<RequestBody>();
 }
 
 /// A future lives on its task's heap or inside another future; none is so large that it needs a box of its own.

@@ -197,3 +197,17 @@ async fn a_body_that_fails_resets_its_stream() {
     assert_eq!(send(&pool, get("/")).await.unwrap().1, "x");
     assert_eq!(peer.connections(), 1);
 }
+
+/// 2.8, 2.11: a body in pieces goes on a connection that lay idle, as any other does.
+#[tokio::test]
+async fn c2_11_a_body_in_pieces_goes_on_a_connection_that_lay_idle() {
+    let peer = Peer::start(10).await;
+    let pool = peer.pool();
+    send(&pool, get("/")).await.unwrap();
+    for length in [Some(4), None] {
+        sleep(ms(30)).await;
+        let body = RequestBody::reader(&b"abcd"[..], length);
+        assert_eq!(send(&pool, post("/echo", body)).await.unwrap().1, "abcd");
+    }
+    assert_eq!((peer.connections(), peer.requests()), (1, 3));
+}

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use steadfast::transport::{HttpVersion, RequestBody};
 use steadfast::{ClientBuilder, ServiceClient};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -240,4 +240,81 @@ async fn c7_6_ten_thousand_dropped_streams_leave_nothing() {
     until(|| client.snapshot().pool.is_some_and(|pool| pool.open == pool.idle)).await;
     assert!(peer.connections() <= 10, "{} connections", peer.connections());
     assert_eq!(client.get("/").send().await.unwrap().status(), http::StatusCode::OK);
+}
+
+/// A source that lets itself be waited for first, as a file does.
+fn slow(pieces: Vec<&'static str>) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> + Send {
+    stream::once(sleep(ms(20))).flat_map(move |()| stream::iter(pieces.clone())).map(|piece| Ok(piece.into()))
+}
+
+/// 2.8, 2.11: a body in pieces goes on a connection that lay idle, as any other does.
+#[tokio::test]
+async fn c2_11_a_body_in_pieces_goes_on_a_connection_that_lay_idle() {
+    let server =
+        Server::start(|_| (0..5).flat_map(|_| [Step::Read, ok("fine")]).chain([Step::ReadToEnd]).collect()).await;
+    let client = client(&server, |client| client.retries(0));
+    assert_eq!(client.get("/").send().await.unwrap().text(), "fine");
+    for length in [Some(4), None] {
+        for body in [RequestBody::reader(&b"abcd"[..], length), RequestBody::stream(slow(vec!["ab", "cd"]), length)] {
+            sleep(ms(30)).await;
+            let response = timeout(LONG, client.post("/").body(body).send()).await.unwrap().unwrap();
+            assert_eq!((response.text().as_ref(), response.report().attempt_count()), ("fine", 1));
+        }
+    }
+    assert_eq!((server.connections(), server.request_count()), (1, 5), "none was given up for it");
+}
+
+/// 2.11: nothing is read from the source before the idle connection is known to live, so even a body that is not kept
+/// goes to a fresh one, whole.
+#[tokio::test]
+async fn c2_11_a_body_in_pieces_meets_a_dead_connection_and_goes_once_to_a_fresh_one() {
+    let server = Server::on_thread(|number| match number {
+        0 => vec![Step::Read, ok("early"), Step::Wait(ms(30))],
+        _ => vec![Step::Read, ok("late"), Step::ReadToEnd],
+    });
+    let client = client(&server, |client| client.retries(0));
+    assert_eq!(client.get("/").send().await.unwrap().text(), "early");
+    server.block_until(0, usize::MAX);
+    let response = timeout(LONG, client.post("/").body(pieces(12, 16 * 1024).keep(0)).send()).await.unwrap().unwrap();
+    assert_eq!((response.text().as_ref(), response.report().attempt_count()), ("late", 1));
+    assert_eq!(server.requests(1)[0].matches("4000\r\n").count(), 12, "all of it");
+    assert_eq!(client.snapshot().breaker.failures, 0);
+}
+
+/// 4.3: a source that panics is the caller's trouble too; nothing that it might have lost a piece of is sent again.
+#[tokio::test]
+async fn c4_3_a_source_that_panics_is_no_verdict_and_is_not_asked_again() {
+    let server = Server::start(|_| vec![Step::Read, Step::ReadToEnd]).await;
+    let client = client(&server, |client| client);
+    let source = stream::iter([0, 1, 2]).map(|number| {
+        assert!(number != 1, "a test's panic");
+        Ok::<_, std::io::Error>(Bytes::from_static(b"abc"))
+    });
+    let error = timeout(LONG, client.put("/").body(RequestBody::stream(source, None)).send()).await.unwrap();
+    let error = error.unwrap_err();
+    assert_eq!(
+        (error.attempts(), error.report().attempts().last().unwrap().outcome.name().as_ref()),
+        (1, "request_body")
+    );
+    assert_eq!(client.snapshot().breaker.calls, 0);
+    until(|| open(&client) == 0).await;
+    assert_eq!(client.snapshot().line.in_use, 0);
+}
+
+/// 7.1: an upstream that answers before it has all of the request is not made to wait for the rest.
+#[tokio::test]
+async fn c7_1_an_answer_before_the_end_of_the_request_is_returned_at_once() {
+    for answer in [
+        "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig",
+        "HTTP/1.1 413 x\r\nContent-Length: 0\r\n\r\n",
+    ] {
+        let server = Server::start(move |_| vec![Step::ReadSome(40), write(answer), Step::ReadToEnd]).await;
+        let client = client(&server, |client| client.total_timeout(ms(2_000)));
+        let source = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"abc"))]).chain(stream::pending());
+        let start = Instant::now();
+        let response = client.put("/").body(RequestBody::stream(source, None)).send().await.unwrap();
+        assert_eq!(response.status().as_u16(), 413);
+        assert!(start.elapsed() < ms(1_500), "{:?}", start.elapsed());
+        until(|| open(&client) == 0).await;
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
-use std::mem;
 use std::sync::Arc;
 
 use http::header::CONNECTION;
@@ -21,6 +20,7 @@ use super::connection::{Connection, Lease, Unanswered};
 use super::driver::Driver;
 use super::http2::{self, Share};
 use super::stock::{Grant, Room};
+use crate::transport::request_body::Spare;
 use crate::transport::version::{Offer, Protocol};
 use crate::transport::{Outgoing, Progress, RequestBody, ResponseBody, Stale408, TransportError};
 
@@ -47,12 +47,15 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
     // hyper keeps what it began with, so a second try needs a copy. A connection that was in use a moment ago has hardly
     // been given up since, and what hyper had not begun with it gives back.
     let rested = connection.has_rested(now);
-    let spare = if rested { Spare::of(&mut request) } else { None };
+    let copy = rested.then(|| Copy::of(&request));
+    if rested {
+        request.body_mut().hesitate();
+    }
     let mut lease = Lease::again(connection, &pool.stock, now, deadline, rested);
     attach(progress, &lease);
     match lease.send(request).await {
         Ok(mut response) if is_stale_408(&response) => {
-            match spare.filter(|_| outgoing.repeatable).and_then(Spare::again) {
+            match copy.filter(|_| outgoing.repeatable).and_then(Copy::make) {
                 Some(copy) => {
                     progress.hand_over();
                     drop((response, lease));
@@ -66,14 +69,14 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
             }
         }
         Ok(response) => answer(pool, lease, response, progress).await,
-        Err(failed) if failed.was_dead => match failed.given_back.or_else(|| spare?.again()) {
+        Err(failed) if !failed.was_dead => Err(failed.error),
+        Err(failed) => match failed.given_back.or_else(|| copy.and_then(Copy::make)) {
             Some(request) => {
                 drop(lease);
                 Box::pin(again(pool, request, deadline, progress)).await
             }
             None => Err(failed.error),
         },
-        Err(failed) => Err(failed.error),
     }
 }
 
@@ -81,21 +84,21 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
 async fn on_share(
     pool: &Inner,
     share: Share,
-    mut request: Request<RequestBody>,
+    request: Request<RequestBody>,
     (now, deadline): (Instant, Option<Instant>),
     progress: &mut Progress,
 ) -> Answer {
-    let spare = if share.may_be_dead(now) { Spare::of(&mut request) } else { None };
+    let copy = share.may_be_dead(now).then(|| Copy::of(&request));
     match http2::send(share, request, &pool.target, (now, deadline), progress).await {
         Ok(response) => Ok(response),
-        Err(failed) if failed.was_dead => match failed.given_back.or_else(|| spare?.again()) {
+        Err(failed) if !failed.was_dead => Err(failed.error),
+        Err(failed) => match failed.given_back.or_else(|| copy.and_then(Copy::make)) {
             Some(request) => {
                 *progress = Progress::default();
                 again(pool, request, deadline, progress).await
             }
             None => Err(failed.error),
         },
-        Err(failed) => Err(failed.error),
     }
 }
 
@@ -188,26 +191,26 @@ async fn open(pool: &Inner, mut room: Room) -> Result<Fresh, TransportError> {
     Ok(Fresh::Http1(Connection::new(sender, opened.meter, runtime.spawn(driver), tls)))
 }
 
-/// A request that is kept while it is sent, in case it must be sent once more.
-struct Spare(Request<RequestBody>);
+/// The same request, for a second try.
+struct Copy {
+    head: Request<()>,
+    body: Spare,
+}
 
-impl Spare {
-    /// `None`: the body cannot be sent twice. What is sent is the copy of the body, as an older one cannot be read once
-    /// there is a younger.
-    fn of(request: &mut Request<RequestBody>) -> Option<Self> {
-        let sent = request.body().again()?;
-        let mut spare = Request::new(mem::replace(request.body_mut(), sent));
-        *spare.method_mut() = request.method().clone();
-        *spare.uri_mut() = request.uri().clone();
-        *spare.version_mut() = request.version();
-        *spare.headers_mut() = request.headers().clone();
-        Some(Self(spare))
+impl Copy {
+    fn of(request: &Request<RequestBody>) -> Self {
+        let mut head = Request::new(());
+        *head.method_mut() = request.method().clone();
+        *head.uri_mut() = request.uri().clone();
+        *head.version_mut() = request.version();
+        *head.headers_mut() = request.headers().clone();
+        Self { head, body: request.body().spare() }
     }
 
-    /// The request once more; `None`: more of its body was read than is kept.
-    fn again(self) -> Option<Request<RequestBody>> {
-        let body = self.0.body().again()?;
-        Some(self.0.map(|_| body))
+    /// The request, where its body can be sent once more. The first try's reads no further then.
+    fn make(self) -> Option<Request<RequestBody>> {
+        let body = self.body.again()?;
+        Some(self.head.map(|()| body))
     }
 }
 

@@ -14,6 +14,7 @@ use super::faults::before_head;
 use super::meter::{Meter, Phase};
 use super::stock::Stock;
 use crate::transport::connect::TlsState;
+use crate::transport::request_body::Spare;
 use crate::transport::{RequestBody, TransportError};
 
 /// An open connection. Dropped while idle it closes in good order; dropped in use it is cut off at once.
@@ -70,6 +71,8 @@ pub(crate) struct Lease {
     // `None` only once it was given back.
     connection: Option<Connection>,
     stock: Arc<Stock>,
+    /// The request's body, if it comes in pieces and was still being sent when the head of the response came.
+    upload: Option<Spare>,
 }
 
 /// A request that got no response head.
@@ -91,13 +94,13 @@ impl Lease {
         rested: bool,
     ) -> Self {
         connection.meter.begin(now, deadline, rested);
-        Self { connection: Some(connection), stock: Arc::clone(stock) }
+        Self { connection: Some(connection), stock: Arc::clone(stock), upload: None }
     }
 
     /// The first use of a connection.
     pub(crate) fn first(connection: Connection, stock: &Arc<Stock>, now: Instant, deadline: Option<Instant>) -> Self {
         connection.meter.begin(now, deadline, false);
-        Self { connection: Some(connection), stock: Arc::clone(stock) }
+        Self { connection: Some(connection), stock: Arc::clone(stock), upload: None }
     }
 
     pub(crate) fn meter(&self) -> Option<&Arc<Meter>> {
@@ -110,9 +113,11 @@ impl Lease {
             let error = TransportError::new(Fault::LocalProtocol, Sent::No);
             return Err(Unanswered { error, given_back: Some(request), was_dead: false });
         };
+        let upload = request.body().under_way();
         let mut refused = match connection.sender.try_send_request(request).await {
             Ok(response) => {
                 connection.meter.pause();
+                self.upload = upload.filter(Spare::is_under_way);
                 return Ok(response);
             }
             Err(refused) => refused,
@@ -174,8 +179,9 @@ impl Lease {
             }
             Poll::Pending => {
                 connection.meter.wait(Phase::Settling);
-                // The upstream answered without taking the whole request: there is nothing to wait for.
-                if connection.meter.is_blocked() {
+                // The upstream answered without taking the whole request, or before there was all of it: it is not made to
+                // wait for a rest that it did not ask for, and neither is the caller.
+                if connection.meter.is_blocked() || self.upload.as_ref().is_some_and(Spare::is_under_way) {
                     self.connection = None;
                     return Poll::Ready(());
                 }
