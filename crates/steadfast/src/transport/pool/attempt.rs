@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::future::poll_fn;
+use std::mem;
 use std::sync::Arc;
 
 use http::header::CONNECTION;
@@ -73,24 +74,48 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
     }
 }
 
-/// Sends the request on an HTTP/2 connection that others use too. If that proves to be dead, it goes to another, once.
+/// Sends the request on an HTTP/2 connection that others use too. If that proves to be dead, it goes to a fresh one, once.
+///
+/// A connection that goes away in good order, as servers do with one that has carried its number of requests, leaves out
+/// what it had not begun with, and that is nobody's failure. What was left out goes where others go now; if that goes
+/// away too, to a fresh one, of which it is the first stream.
 async fn on_share(
     pool: &Inner,
-    share: Share,
-    request: Request<RequestBody>,
-    (now, deadline): (Instant, Option<Instant>),
+    mut share: Share,
+    mut request: Request<RequestBody>,
+    (mut now, deadline): (Instant, Option<Instant>),
     progress: &mut Progress,
 ) -> Answer {
-    let copy = if share.may_be_dead(now) { copy_of(&request) } else { None };
-    match http2::send(share, request, &pool.target, (now, deadline), progress).await {
-        Ok(response) => Ok(response),
-        Err(failed) => match failed.given_back.or(copy).filter(|_| failed.was_dead) {
-            Some(request) => {
-                *progress = Progress::default();
-                again(pool, request, deadline, progress).await
+    let mut has_moved = false;
+    loop {
+        // Always, as any connection may go away while the request is on its way.
+        let spare = Spare::of(&mut request);
+        let failed = match http2::send(share, request, &pool.target, (now, deadline), progress).await {
+            Ok(response) => return Ok(response),
+            Err(failed) => failed,
+        };
+        if !failed.was_dead && !http2::is_left_out(&failed.error) {
+            return Err(failed.error);
+        }
+        let Some(left_out) = failed.given_back.or_else(|| spare?.again()) else { return Err(failed.error) };
+        *progress = Progress::default();
+        if failed.was_dead || has_moved {
+            return again(pool, left_out, deadline, progress).await;
+        }
+        has_moved = true;
+        let grant = match pool.stock.check_out(Instant::now()) {
+            Ok(grant) => grant,
+            Err(waiting) => waiting.grant(pool.pool_timeout).await?,
+        };
+        now = Instant::now();
+        match grant {
+            Grant::Share(next) => (share, request) = (next, left_out),
+            Grant::Room(room) => return on_fresh(pool, room, left_out, deadline, progress).await,
+            Grant::Connection(connection) => {
+                let lease = Lease::again(connection, &pool.stock, now, deadline, false);
+                return on_lease(lease, pool.target.prepare(left_out), progress).await;
             }
-            None => Err(failed.error),
-        },
+        }
     }
 }
 
@@ -191,6 +216,29 @@ fn copy_of(request: &Request<RequestBody>) -> Option<Request<RequestBody>> {
     *copy.version_mut() = request.version();
     *copy.headers_mut() = request.headers().clone();
     Some(copy)
+}
+
+/// A request that is kept while it is sent, in case it must be sent once more.
+struct Spare(Request<RequestBody>);
+
+impl Spare {
+    /// `None`: the body cannot be sent twice. What is sent is the copy of the body, as an older one cannot be read once
+    /// there is a younger.
+    fn of(request: &mut Request<RequestBody>) -> Option<Self> {
+        let sent = request.body().again()?;
+        let mut spare = Request::new(mem::replace(request.body_mut(), sent));
+        *spare.method_mut() = request.method().clone();
+        *spare.uri_mut() = request.uri().clone();
+        *spare.version_mut() = request.version();
+        *spare.headers_mut() = request.headers().clone();
+        Some(Self(spare))
+    }
+
+    /// The request once more; `None`: more of its body was read than is kept.
+    fn again(self) -> Option<Request<RequestBody>> {
+        let body = self.0.body().again()?;
+        Some(self.0.map(|_| body))
+    }
 }
 
 fn attach(progress: &mut Progress, lease: &Lease) {

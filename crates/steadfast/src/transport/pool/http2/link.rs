@@ -15,7 +15,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::Reason;
 use h2::client::SendRequest;
-use steadfast_http::Sent;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -233,12 +232,6 @@ impl Share {
     /// Whether the connection lay idle for so long that it may have been given up.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         self.woken && self.link.meter.has_rested(now)
-    }
-
-    /// Whether the request may meet a dead connection before anything of it is written.
-    pub(crate) fn may_be_dead(&self, now: Instant) -> bool {
-        // Or one that another request has woken, whose first write has yet to look at the socket.
-        self.link.meter.has_rested(now) || self.link.meter.gate().sent() == Sent::No
     }
 
     /// The connection opens no stream any more.
