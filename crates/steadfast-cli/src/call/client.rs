@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use steadfast::report::{AttemptRecord, WaitRecord};
-use steadfast::transport::TlsFailure;
+use steadfast::transport::{TlsFailure, TransportError};
 use steadfast::{Error, ErrorKind, Report, RequestBuilder, Response, ServiceClient, StreamingResponse};
 
 use super::plan::{Plan, Request, Target};
@@ -180,8 +180,8 @@ pub(super) fn in_words(error: &Error) -> String {
     let mut cause = error.source();
     while let Some(behind) = cause {
         let text = behind.to_string();
-        // Some end with the text of what is behind them.
-        if !words.ends_with(&text) {
+        // The transport's error is the kind that the words name already; others end with the text of what is behind them.
+        if !behind.is::<TransportError>() && !words.ends_with(&text) {
             words.push_str(": ");
             words.push_str(&text);
         }
