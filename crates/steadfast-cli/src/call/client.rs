@@ -1,9 +1,11 @@
 //! The one client that all calls of a run share, and the translation of what it returns.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Instant;
 
 use steadfast::report::{AttemptRecord, WaitRecord};
+use steadfast::transport::{TlsFailure, TransportError};
 use steadfast::{Error, ErrorKind, Report, RequestBuilder, Response, ServiceClient, StreamingResponse};
 
 use super::plan::{Plan, Request, Target};
@@ -118,7 +120,7 @@ impl Caller {
 
     fn failed(&self, call: u64, error: &Error) -> Ending {
         let line = Line { error: Some(error.kind().name()), ..self.line(call, error.report()) };
-        Ending { line, exit: exit_of(error.kind()), message: Some(error.to_string()), body: None }
+        Ending { line, exit: exit_of(error.kind()), message: Some(in_words(error)), body: None }
     }
 
     fn line(&self, call: u64, report: &Report) -> Line {
@@ -170,6 +172,23 @@ pub(super) fn exit_of(kind: ErrorKind) -> Exit {
         ErrorKind::InvalidRequest => Exit::Usage,
         _ => Exit::Failed,
     }
+}
+
+/// The error, and what lies behind it: its own text names no cause, and whoever calls from a terminal looks for one.
+pub(super) fn in_words(error: &Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(behind) = cause {
+        let text = behind.to_string();
+        // The transport's error is the kind that the words name already; others end with the text of what is behind them.
+        if !behind.is::<TransportError>() && !words.ends_with(&text) {
+            words.push_str(": ");
+            words.push_str(&text);
+        }
+        // Behind its sentence is the TLS library's own way to say the same.
+        cause = if behind.is::<TlsFailure>() { None } else { behind.source() };
+    }
+    words
 }
 
 fn complain(error: &dyn std::error::Error, exit: Exit) -> Exit {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use steadfast::{Error, StreamingResponse};
 
-use super::client::{Caller, exit_of};
+use super::client::{Caller, exit_of, in_words};
 use crate::exit::Exit;
 use crate::output;
 
@@ -67,6 +67,6 @@ fn write(piece: &Bytes) -> io::Result<()> {
 
 /// The error in words, and what happened to each attempt.
 fn complain(error: &Error) -> Exit {
-    output::note(&format!("error: {error}\n{}", error.report()));
+    output::note(&format!("error: {}\n{}", in_words(error), error.report()));
     exit_of(error.kind())
 }

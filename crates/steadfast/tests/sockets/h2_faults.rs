@@ -63,7 +63,7 @@ async fn c2_3_a_goaway_says_what_was_not_processed() {
         for _ in 0..3 {
             raw.request().await.unwrap();
         }
-        raw.go_away(1, Reason::NO_ERROR).await;
+        raw.go_away(1, Reason::ENHANCE_YOUR_CALM).await;
         sleep(ms(20)).await;
         raw.close().await;
     })

@@ -15,6 +15,7 @@ mod conformance;
 mod framing;
 mod gzip;
 mod h2_basics;
+mod h2_departures;
 mod h2_faults;
 mod h2_limits;
 mod h2_peer;

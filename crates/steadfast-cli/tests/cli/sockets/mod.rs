@@ -3,6 +3,7 @@
 
 mod breaker;
 mod bulkhead;
+mod connection;
 mod output;
 mod request;
 mod retries;

@@ -1,10 +1,12 @@
 //! The forms of the output: the exact line, the summary, the table; rates and interrupts.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use super::server::{Server, answer, answer_after, answer_with};
+use super::server::{Server, answer, answer_after, answer_with, refusing_url};
 use super::{call, called};
 use crate::support::{command, steadfast};
 
@@ -110,4 +112,28 @@ fn the_only_thing_on_standard_output_is_json_whatever_goes_wrong() {
     let server = Server::new([answer(200)]);
     let run = steadfast(&["call", "--output", "json", "--url", &server.url(), "GET", "http://elsewhere/x"]);
     assert_eq!(called(run).errors("invalid_request"), 1);
+}
+
+/// 7.2: what lies behind an error is its source; whoever calls from a terminal is told, once.
+#[test]
+fn c7_2_an_error_is_told_with_its_cause() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
+    let refused = refusing_url();
+    let causes =
+        [(&url, "(tls): the upstream does not speak TLS; is it http?\n"), (&refused, "(connect): Connection refused")];
+    for (url, cause) in causes {
+        for form in [&["--output", "json"][..], &["--output", "text"], &["--stream"]] {
+            let run = steadfast(&[&["call", "--set", "retries=0", "--url", url, "GET", "/x"], form].concat());
+            assert_eq!(run.code, 13, "{run:?}");
+            assert_eq!(run.stderr.matches(cause).count(), 1, "{run:?}");
+            assert_eq!(run.stderr.matches("): ").count(), 1, "{run:?}");
+        }
+    }
 }

@@ -80,25 +80,48 @@ pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progres
     }
 }
 
-/// Sends the request on an HTTP/2 connection that others use too. If that proves to be dead, it goes to another, once.
+/// Sends the request on an HTTP/2 connection that others use too. If that proves to be dead, it goes to a fresh one, once.
+///
+/// A connection that goes away in good order, as servers do with one that has carried its number of requests, leaves out
+/// what it had not begun with, and that is nobody's failure. What was left out goes where others go now; if that goes
+/// away too, to a fresh one, of which it is the first stream.
 async fn on_share(
     pool: &Inner,
-    share: Share,
-    request: Request<RequestBody>,
-    (now, deadline): (Instant, Option<Instant>),
+    mut share: Share,
+    mut request: Request<RequestBody>,
+    (mut now, deadline): (Instant, Option<Instant>),
     progress: &mut Progress,
 ) -> Answer {
-    let copy = share.may_be_dead(now).then(|| Copy::of(&request));
-    match http2::send(share, request, &pool.target, (now, deadline), progress).await {
-        Ok(response) => Ok(response),
-        Err(failed) if !failed.was_dead => Err(failed.error),
-        Err(failed) => match failed.given_back.or_else(|| copy.and_then(Copy::make)) {
-            Some(request) => {
-                *progress = Progress::default();
-                again(pool, request, deadline, progress).await
+    let mut has_moved = false;
+    loop {
+        // Always, as any connection may go away while the request is on its way.
+        let copy = Copy::of(&request);
+        let failed = match http2::send(share, request, &pool.target, (now, deadline), progress).await {
+            Ok(response) => return Ok(response),
+            Err(failed) => failed,
+        };
+        if !failed.was_dead && !http2::is_left_out(&failed.error) {
+            return Err(failed.error);
+        }
+        let Some(left_out) = failed.given_back.or_else(|| copy.make()) else { return Err(failed.error) };
+        *progress = Progress::default();
+        if failed.was_dead || has_moved {
+            return again(pool, left_out, deadline, progress).await;
+        }
+        has_moved = true;
+        let grant = match pool.stock.check_out(Instant::now()) {
+            Ok(grant) => grant,
+            Err(waiting) => waiting.grant(pool.pool_timeout).await?,
+        };
+        now = Instant::now();
+        match grant {
+            Grant::Share(next) => (share, request) = (next, left_out),
+            Grant::Room(room) => return on_fresh(pool, room, left_out, deadline, progress).await,
+            Grant::Connection(connection) => {
+                let lease = Lease::again(connection, &pool.stock, now, deadline, false);
+                return on_lease(pool, lease, pool.target.prepare(left_out), progress).await;
             }
-            None => Err(failed.error),
-        },
+        }
     }
 }
 

@@ -1,7 +1,11 @@
 //! What an error of h2's means (RFC 9113 sections 6.8, 7, and 8.7).
 
+use std::error::Error as _;
+
 use h2::Reason;
 use steadfast_http::{Fault, Sent};
+
+use crate::transport::TransportError;
 
 /// The request got no response head; and whether it can have been processed.
 ///
@@ -22,6 +26,15 @@ pub(super) fn before_head(error: &h2::Error) -> (Fault, Sent) {
         Fault::Reset
     };
     (fault, Sent::Unknown)
+}
+
+/// The upstream has left the request out as its connection went away in good order: it has no complaint, and whoever
+/// asks on another connection is served. A GOAWAY for a reason is a failure.
+pub(in super::super) fn is_left_out(error: &TransportError) -> bool {
+    let wire = error.source().and_then(|source| source.downcast_ref::<h2::Error>());
+    error.fault() == Fault::GoAway
+        && error.sent() == Sent::No
+        && wire.is_some_and(|wire| wire.reason() == Some(Reason::NO_ERROR))
 }
 
 /// The body ended with an error.

@@ -15,7 +15,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use h2::Reason;
 use h2::client::SendRequest;
-use steadfast_http::Sent;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -244,12 +243,6 @@ impl Share {
     /// was not read then counts as its end: a GOAWAY, a close. What is late for a stream that was reset is there earlier.
     pub(super) fn is_stale(&self, now: Instant) -> bool {
         self.woken && self.link.has_rested(now)
-    }
-
-    /// Whether the request may meet a dead connection before anything of it is written.
-    pub(crate) fn may_be_dead(&self, now: Instant) -> bool {
-        // Or one that another request has woken, whose first write has yet to look at the socket.
-        self.link.meter.has_rested(now) || self.link.meter.gate().sent() == Sent::No
     }
 
     /// The connection opens no stream any more.

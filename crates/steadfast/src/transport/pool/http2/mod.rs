@@ -36,6 +36,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 pub(crate) use body::StreamBody;
+pub(super) use faults::is_left_out;
 pub(super) use link::Share;
 
 use self::driver::Driver;
