@@ -4,19 +4,27 @@
 //! kept up to a bound, so that the next attempt begins with the same bytes. Once more has come than may be kept, the
 //! body cannot be sent again, and the attempt that is under way is the last.
 //!
+//! [`reader`] is an attempt's way through the pieces, [`pieces`] is where they come from.
+//!
 //! Invariants: at most `keep` bytes are held; an attempt sends exactly the bytes that the one before it sent, or is not
 //! made; only the latest attempt's reader reads from the source.
 
+mod pieces;
+mod reader;
+
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::AsyncRead;
 
+use self::pieces::{Adapted, Cut, Read, Streamed};
+use self::reader::{Reader, Source};
+use super::pool::meter::Meter;
 use crate::error::BoxError;
 
 /// How much of a body in pieces is kept, unless told otherwise: 64 KiB.
@@ -69,7 +77,7 @@ impl RequestBody {
         B::Error: Into<BoxError>,
     {
         let size = body.size_hint();
-        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Adapted { body }), size.exact())))))
+        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Adapted::new(body)), size.exact())))))
     }
 
     /// A stream of bytes. Without a `length` it is sent in chunks (HTTP/1.1) or frames.
@@ -78,12 +86,12 @@ impl RequestBody {
         S: Stream<Item = Result<Bytes, E>> + Send + 'static,
         E: Into<BoxError>,
     {
-        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Streamed { stream }), length)))))
+        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Streamed::new(stream)), length)))))
     }
 
     /// What a reader gives, such as a file. Without a `length` it is sent in chunks (HTTP/1.1) or frames.
     pub fn reader(reader: impl AsyncRead + Send + 'static, length: Option<u64>) -> Self {
-        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Read { reader }), length)))))
+        Self(Inner::Pieces(Box::new(Reader::new(Source::new(Box::pin(Read::new(reader)), length)))))
     }
 
     /// Keeps at most so many bytes of a body in pieces for a further attempt; 0: it is sent once. Unless set, what the
@@ -115,7 +123,7 @@ impl RequestBody {
             }
             Inner::Whole(bytes) => {
                 let length = bytes.len() as u64;
-                let mut source = Source::new(Box::pin(Cut { bytes }), Some(length));
+                let mut source = Source::new(Box::pin(Cut(bytes)), Some(length));
                 source.hook = Some(hook);
                 source.keep = Some(u64::MAX);
                 Self(Inner::Pieces(Box::new(Reader::new(source))))
@@ -150,6 +158,13 @@ impl RequestBody {
         match &self.0 {
             Inner::Whole(bytes) => Some(Self(Inner::Whole(bytes.clone()))),
             Inner::Pieces(reader) => reader.again().map(|reader| Self(Inner::Pieces(Box::new(reader)))),
+        }
+    }
+
+    /// Tells the connection that sends this body when its source has nothing. A whole body has no such moment.
+    pub(crate) fn watch_for(&mut self, meter: &Arc<Meter>) {
+        if let Inner::Pieces(reader) = &mut self.0 {
+            reader.watch_for(meter);
         }
     }
 
@@ -202,285 +217,14 @@ impl Body for RequestBody {
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Inner::Whole(bytes) => bytes.is_empty(),
-            Inner::Pieces(reader) => reader.over,
+            Inner::Pieces(reader) => reader.is_over(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Inner::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Inner::Pieces(reader) => match reader.length {
-                Some(length) => SizeHint::with_exact(length.saturating_sub(reader.given)),
-                None => SizeHint::default(),
-            },
+            Inner::Pieces(reader) => reader.left().map_or_else(SizeHint::default, SizeHint::with_exact),
         }
-    }
-}
-
-/// Where the pieces come from, shared by the readers of all attempts.
-struct Source {
-    pieces: Pin<Box<dyn Pieces>>,
-    length: Option<u64>,
-    /// What has been read, for the next attempt.
-    kept: Vec<Bytes>,
-    kept_bytes: u64,
-    /// `None`: what the upstream says.
-    keep: Option<u64>,
-    state: State,
-    /// Which reader may read; those of earlier attempts may not.
-    latest: u64,
-    hook: Option<UploadHook>,
-    failure: Option<BoxError>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Everything that was read is kept.
-    Kept,
-    /// Everything was read, and is kept.
-    KeptWhole,
-    /// More was read than is kept, or the source failed.
-    Lost,
-}
-
-impl Source {
-    fn new(pieces: Pin<Box<dyn Pieces>>, length: Option<u64>) -> Self {
-        Self {
-            pieces,
-            length,
-            kept: Vec::new(),
-            kept_bytes: 0,
-            keep: None,
-            state: State::Kept,
-            latest: 0,
-            hook: None,
-            failure: None,
-        }
-    }
-
-    fn is_replayable(&self) -> bool {
-        self.state != State::Lost
-    }
-
-    fn lose(&mut self) {
-        self.state = State::Lost;
-        self.kept = Vec::new();
-        self.kept_bytes = 0;
-    }
-
-    /// The next piece that nobody has read yet.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        if self.state == State::KeptWhole {
-            return Poll::Ready(None);
-        }
-        match ready!(self.pieces.as_mut().poll_next(cx)) {
-            Some(Ok(piece)) => {
-                if self.state == State::Kept {
-                    if self.kept_bytes.saturating_add(piece.len() as u64) > self.keep.unwrap_or(KEPT_BYTES) {
-                        self.lose();
-                    } else {
-                        self.kept_bytes += piece.len() as u64;
-                        self.kept.push(piece.clone());
-                    }
-                }
-                Poll::Ready(Some(Ok(piece)))
-            }
-            Some(Err(error)) => {
-                self.lose();
-                Poll::Ready(Some(Err(error)))
-            }
-            None => {
-                if self.state == State::Kept {
-                    self.state = State::KeptWhole;
-                }
-                Poll::Ready(None)
-            }
-        }
-    }
-
-    /// Notes why the body failed, and what the connection is told.
-    fn fail(&mut self, error: BoxError) -> BoxError {
-        let told = BoxError::from(error.to_string());
-        self.lose();
-        self.failure = Some(error);
-        told
-    }
-}
-
-/// One attempt's way through the pieces.
-struct Reader {
-    source: Arc<Mutex<Source>>,
-    generation: u64,
-    /// The next kept piece.
-    next: usize,
-    given: u64,
-    length: Option<u64>,
-    over: bool,
-}
-
-impl Reader {
-    fn new(source: Source) -> Self {
-        let length = source.length;
-        let over = length == Some(0);
-        Self { source: Arc::new(Mutex::new(source)), generation: 0, next: 0, given: 0, length, over }
-    }
-
-    fn source(&self) -> MutexGuard<'_, Source> {
-        // A panic of the user's stream can leave it half-read: it is then lost for a further attempt, not for this one.
-        self.source.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn again(&self) -> Option<Self> {
-        let mut source = self.source();
-        if !source.is_replayable() {
-            return None;
-        }
-        source.latest += 1;
-        let (generation, length) = (source.latest, self.length);
-        drop(source);
-        let over = length == Some(0);
-        Some(Self { source: Arc::clone(&self.source), generation, next: 0, given: 0, length, over })
-    }
-
-    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        if self.over {
-            return Poll::Ready(None);
-        }
-        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
-        if source.latest != self.generation {
-            self.over = true;
-            return Poll::Ready(Some(Err("a later attempt sends this body".into())));
-        }
-        let piece = match source.kept.get(self.next) {
-            Some(kept) if source.state != State::Lost => Some(Ok(kept.clone())),
-            _ => ready!(source.poll_next(cx)),
-        };
-        self.next += 1;
-        let result = match (piece, self.length) {
-            (Some(Ok(piece)), length) => {
-                self.given = self.given.saturating_add(piece.len() as u64);
-                match length {
-                    Some(length) if self.given > length => Some(Err(source.fail(Mismatch::Longer(length).into()))),
-                    _ => Some(Ok(piece)),
-                }
-            }
-            (Some(Err(error)), _) => Some(Err(source.fail(error))),
-            (None, Some(length)) if self.given < length => {
-                Some(Err(source.fail(Mismatch::Shorter { announced: length, came: self.given }.into())))
-            }
-            (None, _) => None,
-        };
-        self.over = !matches!(result, Some(Ok(_)));
-        let hook = source.hook.clone().filter(|_| !self.over);
-        drop(source);
-        if let Some(hook) = hook {
-            hook(Uploaded { bytes: self.given, total: self.length });
-        }
-        Poll::Ready(result)
-    }
-}
-
-/// A body that is not as long as it was announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mismatch {
-    Longer(u64),
-    Shorter { announced: u64, came: u64 },
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Longer(announced) => write!(f, "the request's body has more than the announced {announced} bytes"),
-            Self::Shorter { announced, came } => {
-                write!(f, "the request's body ended after {came} of the announced {announced} bytes")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Mismatch {}
-
-/// Pieces of bytes, one after the other.
-trait Pieces: Send {
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>>;
-}
-
-pin_project_lite::pin_project! {
-    struct Adapted<B> {
-        #[pin]
-        body: B,
-    }
-}
-
-impl<B> Pieces for Adapted<B>
-where
-    B: Body<Data = Bytes> + Send,
-    B::Error: Into<BoxError>,
-{
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        let mut body = self.project().body;
-        loop {
-            match ready!(body.as_mut().poll_frame(cx)) {
-                Some(Ok(frame)) => {
-                    if let Ok(data) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(data)));
-                    }
-                }
-                Some(Err(error)) => return Poll::Ready(Some(Err(error.into()))),
-                None => return Poll::Ready(None),
-            }
-        }
-    }
-}
-
-pin_project_lite::pin_project! {
-    struct Streamed<S> {
-        #[pin]
-        stream: S,
-    }
-}
-
-impl<S, E> Pieces for Streamed<S>
-where
-    S: Stream<Item = Result<Bytes, E>> + Send,
-    E: Into<BoxError>,
-{
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        self.project().stream.poll_next(cx).map(|item| item.map(|item| item.map_err(Into::into)))
-    }
-}
-
-pin_project_lite::pin_project! {
-    struct Read<R> {
-        #[pin]
-        reader: R,
-    }
-}
-
-impl<R: AsyncRead + Send> Pieces for Read<R> {
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        let mut piece = vec![0; PIECE];
-        let mut buffer = ReadBuf::new(&mut piece);
-        if let Err(error) = ready!(self.project().reader.poll_read(cx, &mut buffer)) {
-            return Poll::Ready(Some(Err(error.into())));
-        }
-        let read = buffer.filled().len();
-        piece.truncate(read);
-        Poll::Ready(Some(Ok(Bytes::from(piece))).filter(|_| read > 0))
-    }
-}
-
-/// A whole body in pieces, so that its progress can be told.
-struct Cut {
-    bytes: Bytes,
-}
-
-impl Pieces for Cut {
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        if self.bytes.is_empty() {
-            return Poll::Ready(None);
-        }
-        let next = self.bytes.len().min(PIECE);
-        Poll::Ready(Some(Ok(self.bytes.split_to(next))))
     }
 }
