@@ -29,7 +29,7 @@ use crate::error::BoxError;
 
 /// How much of a body in pieces is kept, unless told otherwise: 64 KiB.
 pub const KEPT_BYTES: u64 = 64 * 1024;
-/// A piece read from a file or cut from a whole body.
+/// A piece read from a file, and the largest that is handed over at once where somebody is told.
 const PIECE: usize = 16 * 1024;
 
 /// How far one attempt has got with its body.
@@ -112,8 +112,7 @@ impl RequestBody {
         }
     }
 
-    /// Tells `hook` of each piece that is handed to the connection: at most 16 KiB of a whole body or a reader, and whatever
-    /// a stream gives.
+    /// Tells `hook` of each piece that is handed to the connection, of at most 16 KiB: what comes in larger ones is cut.
     #[must_use]
     pub fn on_progress(self, hook: UploadHook) -> Self {
         match self.0 {

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 
 use super::pieces::Pieces;
-use super::{KEPT_BYTES, UploadHook, Uploaded};
+use super::{KEPT_BYTES, PIECE, UploadHook, Uploaded};
 use crate::error::BoxError;
 use crate::transport::pool::meter::Meter;
 
@@ -108,6 +108,9 @@ pub(super) struct Reader {
     generation: u64,
     /// The next kept piece.
     next: usize,
+    /// What was read and is not handed over yet: the rest of a piece that is larger than what a hook is told at once.
+    rest: Bytes,
+    /// Bytes handed over.
     given: u64,
     length: Option<u64>,
     over: bool,
@@ -143,7 +146,7 @@ impl Reader {
         let length = source.length;
         let over = length == Some(0);
         let source = Arc::new(Mutex::new(source));
-        Self { source, generation: 0, next: 0, given: 0, length, over, watch: None }
+        Self { source, generation: 0, next: 0, rest: Bytes::new(), given: 0, length, over, watch: None }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -174,7 +177,16 @@ impl Reader {
         let (generation, length) = (source.latest, self.length);
         drop(source);
         let over = length == Some(0);
-        Some(Self { source: Arc::clone(&self.source), generation, next: 0, given: 0, length, over, watch: None })
+        Some(Self {
+            source: Arc::clone(&self.source),
+            generation,
+            next: 0,
+            rest: Bytes::new(),
+            given: 0,
+            length,
+            over,
+            watch: None,
+        })
     }
 
     pub(super) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
@@ -194,32 +206,46 @@ impl Reader {
             self.over = true;
             return Poll::Ready(Some(Err("a later attempt sends this body".into())));
         }
-        let piece = match source.kept.get(self.next) {
-            Some(kept) if source.state != State::Lost => Some(Ok(kept.clone())),
-            _ => ready!(source.poll_next(cx)),
-        };
-        self.next += 1;
-        let result = match (piece, self.length) {
-            (Some(Ok(piece)), length) => {
-                self.given = self.given.saturating_add(piece.len() as u64);
-                match length {
-                    Some(length) if self.given > length => Some(Err(source.fail(Mismatch::Longer(length).into()))),
-                    _ => Some(Ok(piece)),
+        if self.rest.is_empty() {
+            let piece = match source.kept.get(self.next) {
+                Some(kept) if source.state != State::Lost => Some(Ok(kept.clone())),
+                _ => ready!(source.poll_next(cx)),
+            };
+            self.next += 1;
+            match self.check(&mut source, piece) {
+                Some(Ok(piece)) => self.rest = piece,
+                ended => {
+                    self.over = true;
+                    return Poll::Ready(ended);
                 }
             }
-            (Some(Err(error)), _) => Some(Err(source.fail(error))),
-            (None, Some(length)) if self.given < length => {
-                Some(Err(source.fail(Mismatch::Shorter { announced: length, came: self.given }.into())))
-            }
-            (None, _) => None,
-        };
-        self.over = !matches!(result, Some(Ok(_)));
-        let hook = source.hook.clone().filter(|_| !self.over);
+        }
+        let hook = source.hook.clone();
         drop(source);
+        let piece = match hook {
+            None => std::mem::take(&mut self.rest),
+            Some(_) => self.rest.split_to(self.rest.len().min(PIECE)),
+        };
+        self.given = self.given.saturating_add(piece.len() as u64);
         if let Some(hook) = hook {
             hook(Uploaded { bytes: self.given, total: self.length });
         }
-        Poll::Ready(result)
+        Poll::Ready(Some(Ok(piece)))
+    }
+
+    /// What was read, or an error if the body is not as long as announced, or failed.
+    fn check(&self, source: &mut Source, piece: Option<Result<Bytes, BoxError>>) -> Option<Result<Bytes, BoxError>> {
+        let error = match (piece, self.length) {
+            (Some(Ok(piece)), Some(length)) if self.given.saturating_add(piece.len() as u64) > length => {
+                Mismatch::Longer(length).into()
+            }
+            (None, Some(length)) if self.given < length => {
+                Mismatch::Shorter { announced: length, came: self.given }.into()
+            }
+            (Some(Err(error)), _) => error,
+            (piece, _) => return piece,
+        };
+        Some(Err(source.fail(error)))
     }
 }
 
