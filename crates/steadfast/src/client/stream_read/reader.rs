@@ -211,7 +211,6 @@ adapter! {
 impl<B> Events<B> {
     /// Begins with the id that the stream before this one ended with; see [`EventDecoder::with_last_event_id`]. To be set
     /// before anything is read.
-    #[must_use]
     pub fn with_last_event_id(mut self, id: impl Into<Arc<str>>) -> Self {
         self.0.decoder = std::mem::take(&mut self.0.decoder).with_last_event_id(id);
         self
