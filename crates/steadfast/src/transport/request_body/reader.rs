@@ -268,3 +268,40 @@ impl fmt::Display for Mismatch {
 }
 
 impl std::error::Error for Mismatch {}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use futures_util::stream;
+    use http_body::Body;
+    use steadfast_http::Fault;
+    use tokio::time::Instant;
+
+    use super::*;
+    use crate::transport::RequestBody;
+    use crate::transport::pool::meter::{Limits, NEVER};
+
+    fn poll(body: &mut RequestBody) -> bool {
+        Pin::new(body).poll_frame(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    /// 1.2: a body that the connection drops, as the upstream wants no more of it, holds no limit back; nor does one of
+    /// whose source nothing was asked.
+    #[test]
+    fn c1_2_only_a_source_that_is_waited_for_holds_the_limits_back() {
+        let meter = Arc::new(Meter::new(Limits { read: 100, write: 200, idle: 1_000, age: 5_000 }));
+        meter.begin(Instant::now(), None, false);
+        let pieces = stream::iter([Ok::<_, std::io::Error>(Bytes::from_static(b"x"))]);
+        let pieces = futures_util::StreamExt::chain(pieces, stream::pending());
+        let mut body = RequestBody::stream(pieces, None);
+        body.watch_for(&meter);
+        assert_eq!(meter.limit().fault, Some(Fault::ReadTimeout));
+        assert!(poll(&mut body));
+        assert_eq!(meter.limit().fault, Some(Fault::ReadTimeout));
+        assert!(!poll(&mut body) && !poll(&mut body));
+        assert_eq!(meter.limit().at, NEVER);
+        drop(body);
+        assert_eq!(meter.limit().fault, Some(Fault::ReadTimeout));
+    }
+}
