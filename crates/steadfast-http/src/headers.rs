@@ -19,7 +19,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::repeat::IDEMPOTENCY_KEY;
@@ -217,6 +217,7 @@ pub fn is_hop_by_hop(name: &HeaderName) -> bool {
             | "http2-settings"
             | "keep-alive"
             | "proxy-authenticate"
+            | "proxy-authentication-info"
             | "proxy-authorization"
             | "proxy-connection"
             | "te"
@@ -224,6 +225,20 @@ pub fn is_hop_by_hop(name: &HeaderName) -> bool {
             | "transfer-encoding"
             | "upgrade"
     )
+}
+
+/// Takes out of a response's headers what is about the connection it came on, so that it can be sent on: the hop-by-hop
+/// headers, those that `Connection` names (RFC 9110 7.6.1), and beside a `Transfer-Encoding`, which overrides it, the
+/// `Content-Length` (RFC 9112 6.3).
+pub fn keep_end_to_end(headers: &mut HeaderMap) {
+    let named = named_by_connection(headers);
+    let framed = headers.contains_key(TRANSFER_ENCODING);
+    let of_connection =
+        |name: &HeaderName| is_hop_by_hop(name) || named.contains(name) || (framed && *name == CONTENT_LENGTH);
+    let drop: Vec<_> = headers.keys().filter(|name| of_connection(name)).cloned().collect();
+    for name in drop {
+        headers.remove(name);
+    }
 }
 
 /// Whether a header's value is a secret by its name: it is one of `authorization`, `cookie`, `key`, `token`, … or has

@@ -153,6 +153,7 @@ fn a141_what_belongs_to_a_connection_is_dropped_and_named() {
         ("proxy-connection", "close"),
         ("proxy-authorization", "Basic eDp5"),
         ("proxy-authenticate", "Basic"),
+        ("proxy-authentication-info", "x"),
         ("content-length", "7"),
         ("host", "evil.test"),
         ("x-kept", "1"),
@@ -167,6 +168,33 @@ fn a141_what_belongs_to_a_connection_is_dropped_and_named() {
     names.push("te");
     names.sort_unstable();
     assert_eq!(dropped, names);
+}
+
+/// What a response keeps when it is sent on. `Proxy-Status` is for whoever made the request (RFC 9209).
+#[test]
+fn a_response_that_is_sent_on_keeps_what_is_end_to_end() {
+    let kept = [("content-type", "text/plain"), ("set-cookie", "a"), ("set-cookie", "b"), ("proxy-status", "x")];
+    let dropped = [
+        ("connection", "Keep-Alive, x-hop"),
+        ("connection", "@, x-other ,,"),
+        ("keep-alive", "timeout=5"),
+        ("x-hop", "1"),
+        ("x-other", "1"),
+        ("te", "trailers"),
+        ("trailer", "x-sum"),
+        ("upgrade", "h2c"),
+        ("proxy-authenticate", "Basic"),
+        ("proxy-connection", "close"),
+    ];
+    let mut headers = map(&[&kept[..], &dropped[..]].concat());
+    keep_end_to_end(&mut headers);
+    assert_eq!(headers, map(&kept));
+    let mut sized = map(&[("content-length", "5")]);
+    keep_end_to_end(&mut sized);
+    assert_eq!(sized, map(&[("content-length", "5")]));
+    sized.insert("transfer-encoding", value("chunked"));
+    keep_end_to_end(&mut sized);
+    assert_eq!(sized, map(&[]));
 }
 
 /// A141: `Connection` can only take away what its own source gave.

@@ -80,8 +80,8 @@ impl RequestBuilder {
         self.body(from_reader(reader, length))
     }
 
-    /// Tells `hook` how far the body has got: after each piece that is handed to the connection. A whole body and a reader
-    /// are cut into pieces of at most 16 KiB; those of a stream are its own. A further attempt starts from zero again.
+    /// Tells `hook` how far the body has got: after each piece that is handed to the connection, which has at most 16 KiB.
+    /// A further attempt starts from zero again.
     /// Called on the background thread of all blocking calls: it must not block.
     pub fn on_upload(self, hook: impl Fn(Uploaded) + Send + Sync + 'static) -> Self {
         self.map(|request| request.on_upload(hook))

@@ -12,6 +12,7 @@ use steadfast_http::Fault;
 
 use super::runtime::Wait;
 use crate::client;
+use crate::client::response::keep_end_to_end;
 use crate::error::{Error, ErrorKind};
 use crate::report::{Outcome, Report};
 
@@ -25,7 +26,7 @@ pub struct StreamingResponse {
 
 impl StreamingResponse {
     pub(super) fn new(response: client::StreamingResponse, wait: Wait) -> Self {
-        let (head, body) = response.into_http().into_parts();
+        let (head, body) = response.into_parts();
         Self { head, body: StreamingBody { body, rest: Bytes::new(), failed: None, wait } }
     }
 
@@ -81,9 +82,12 @@ impl StreamingResponse {
         self.body
     }
 
-    /// As an `http::Response`, for code that speaks those types.
+    /// As an `http::Response`, for code that speaks those types. What is not in its headers any more:
+    /// [`StreamingResponse::into_http`](client::StreamingResponse::into_http).
     pub fn into_http(self) -> http::Response<StreamingBody> {
-        http::Response::from_parts(self.head, self.body)
+        let Self { mut head, body } = self;
+        keep_end_to_end(&mut head.headers, |_| body.body.received() == 0);
+        http::Response::from_parts(head, body)
     }
 }
 

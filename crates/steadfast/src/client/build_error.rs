@@ -5,14 +5,15 @@ use std::fmt;
 
 use steadfast_http::headers::InvalidHeader;
 
+use crate::config::{Origin, Place, Problem, Problems};
 use crate::transport::{PoolConfigError, TlsConfigError};
 
 /// A client that cannot be made.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Settings outside their bounds: all of them at once.
-    Settings(crate::config::Problems),
+    /// Settings outside their bounds, or set over those of a configuration: all of them at once.
+    Settings(Problems),
     /// The roots of trust cannot be loaded.
     Tls {
         /// The upstream's name.
@@ -46,6 +47,15 @@ pub enum BuildError {
 }
 
 impl BuildError {
+    /// Keys that were set on a builder whose settings come from a configuration.
+    pub(super) fn of_fixed(upstream: &str, keys: Vec<&'static str>) -> Self {
+        let problem = |key| {
+            let message = format!("the settings of upstream '{upstream}' come from a configuration, which fixes it");
+            Problem::new(Place::At(Origin::Builder), key, message)
+        };
+        Self::Settings(keys.into_iter().map(problem).collect())
+    }
+
     pub(super) fn of_pool(upstream: &str, error: PoolConfigError) -> Self {
         let upstream = upstream.to_owned();
         match error {

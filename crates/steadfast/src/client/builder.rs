@@ -47,7 +47,8 @@ pub(crate) struct Parts {
 
 enum Source {
     Builder(Box<SettingsBuilder>),
-    Ready(Box<Settings>),
+    /// Of a configuration, and the keys that were set here all the same.
+    Ready(Box<Settings>, Vec<&'static str>),
 }
 
 macro_rules! delegate_keys {
@@ -55,7 +56,7 @@ macro_rules! delegate_keys {
         impl ClientBuilder {
             $($(#[doc = $meaning])+
             pub fn $name(self, value: $input) -> Self {
-                self.map(|settings| settings.$name(value))
+                self.map(stringify!($name), |settings| settings.$name(value))
             })+
         }
     };
@@ -68,9 +69,9 @@ impl ClientBuilder {
     }
 
     /// A builder over settings that are validated already: those of a configuration file. Its keys are fixed: setting one
-    /// here does nothing.
+    /// here is an error of [`build`](Self::build).
     pub fn from_settings(settings: Settings) -> Self {
-        Self::with(Source::Ready(Box::new(settings)))
+        Self::with(Source::Ready(Box::new(settings), Vec::new()))
     }
 
     fn with(settings: Source) -> Self {
@@ -83,22 +84,27 @@ impl ClientBuilder {
         }
     }
 
-    fn map(mut self, change: impl FnOnce(SettingsBuilder) -> SettingsBuilder) -> Self {
+    fn map(mut self, key: &'static str, change: impl FnOnce(SettingsBuilder) -> SettingsBuilder) -> Self {
         self.settings = match self.settings {
             Source::Builder(settings) => Source::Builder(Box::new(change(*settings))),
-            ready @ Source::Ready(_) => ready,
+            Source::Ready(settings, mut fixed) => {
+                if !fixed.contains(&key) {
+                    fixed.push(key);
+                }
+                Source::Ready(settings, fixed)
+            }
         };
         self
     }
 
     /// The upstream's name, in errors, events and snapshots. The host of the URL, unless set.
     pub fn name(self, name: &str) -> Self {
-        self.map(|settings| settings.name(name))
+        self.map("name", |settings| settings.name(name))
     }
 
     /// Adds one header to every request; the weakest of all that a call carries.
     pub fn header(self, name: &str, value: &str) -> Self {
-        self.map(|settings| settings.header(name, value))
+        self.map("headers", |settings| settings.header(name, value))
     }
 
     /// Sends through this transport instead of the pool.
@@ -174,7 +180,8 @@ impl ClientBuilder {
     /// The client. Nothing is connected before the first call.
     ///
     /// # Errors
-    /// [`BuildError`]: every setting outside its bounds, or roots of trust that cannot be loaded.
+    /// [`BuildError`]: every setting outside its bounds, or that a configuration fixes; roots of trust that cannot be loaded;
+    /// a proxy that cannot be used.
     pub fn build(self) -> Result<ServiceClient, BuildError> {
         let (live, parts) = self.assemble(|_| {})?;
         Ok(ServiceClient(Arc::new(Handle {
@@ -189,7 +196,8 @@ impl ClientBuilder {
     pub(crate) fn assemble(self, adjust: impl FnOnce(&mut Setup)) -> Result<(Shared, Parts), BuildError> {
         let settings = match self.settings {
             Source::Builder(builder) => builder.build().map_err(BuildError::Settings)?,
-            Source::Ready(settings) => *settings,
+            Source::Ready(settings, fixed) if fixed.is_empty() => *settings,
+            Source::Ready(settings, fixed) => return Err(BuildError::of_fixed(&settings.name, fixed)),
         };
         let mut setup = Setup {
             breaker: breaker_config(&settings),

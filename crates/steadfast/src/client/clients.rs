@@ -37,7 +37,7 @@ impl Clients {
     /// one's own. A reload asks it again for upstreams that are new.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// As [`new`](Self::new), and [`BuildError::Settings`] for keys that `customize` sets: the configuration fixes them.
     pub fn with(
         config: &Config,
         customize: impl Fn(&str, ClientBuilder) -> ClientBuilder + Send + Sync + 'static,

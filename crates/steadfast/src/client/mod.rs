@@ -7,7 +7,7 @@ pub(crate) mod exchange;
 pub mod multipart;
 mod reload;
 pub(crate) mod request;
-mod response;
+pub(crate) mod response;
 pub mod stream_read;
 mod streaming;
 

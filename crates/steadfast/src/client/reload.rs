@@ -68,7 +68,11 @@ impl ServiceClient {
     /// # Errors
     /// [`BuildError`]: the name is another, certificates cannot be loaded, or the proxy cannot be used.
     pub fn reload(&self, settings: Settings) -> Result<bool, BuildError> {
-        Ok(self.prepare(settings)?.commit().tell())
+        let changed = self.prepare(settings)?.commit().tell();
+        if changed {
+            Reloaded { changed: vec![self.name().to_owned()], ..Reloaded::default() }.log();
+        }
+        Ok(changed)
     }
 
     /// The first half of [`reload`](Self::reload).

@@ -154,8 +154,8 @@ impl RequestBuilder {
         self
     }
 
-    /// Tells `hook` how far the body has got: after each piece that is handed to the connection. A whole body and a reader
-    /// are cut into pieces of at most 16 KiB; those of a stream are its own. A further attempt starts from zero again.
+    /// Tells `hook` how far the body has got: after each piece that is handed to the connection, which has at most 16 KiB.
+    /// A further attempt starts from zero again.
     pub fn on_upload(mut self, hook: impl Fn(Uploaded) + Send + Sync + 'static) -> Self {
         self.on_upload = Some(Arc::new(hook));
         self

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 use serde::de::DeserializeOwned;
 
@@ -86,9 +87,16 @@ impl Response {
         Ok(self)
     }
 
-    /// As an `http::Response`, for code that speaks those types.
+    /// As an `http::Response`, for code that speaks those types, and to answer with.
+    ///
+    /// Without what was about the upstream's connection (RFC 9110 section 7.6.1): `Connection` and the headers that it
+    /// names, `Transfer-Encoding`, `Keep-Alive`, `Upgrade` and the like; and without a `Content-Length` that is not the
+    /// body's. Beside a body that is empty it stays: that of a `HEAD` or a 304 is the length of what a `GET` would bring.
     pub fn into_http(self) -> http::Response<Bytes> {
-        http::Response::from_parts(self.head, self.body)
+        let Self { mut head, body, .. } = self;
+        let length = body.len() as u64;
+        keep_end_to_end(&mut head.headers, |announced| length == 0 || announced == Some(length));
+        http::Response::from_parts(head, body)
     }
 }
 
@@ -101,6 +109,17 @@ impl fmt::Debug for Response {
             .field("bytes", &self.body.len())
             .field("report", &self.report)
             .finish()
+    }
+}
+
+/// Keeps what is still right where a response goes on to somebody else. `fits` is asked for the `Content-Length`, `None` if
+/// it is no number.
+pub(crate) fn keep_end_to_end(headers: &mut HeaderMap, fits: impl FnOnce(Option<u64>) -> bool) {
+    steadfast_http::headers::keep_end_to_end(headers);
+    if let Some(length) = headers.get(CONTENT_LENGTH)
+        && !fits(length.to_str().ok().and_then(|length| length.parse().ok()))
+    {
+        headers.remove(CONTENT_LENGTH);
     }
 }
 

@@ -19,6 +19,7 @@ use steadfast_http::{Fault, Repeat, Sent, judge_fault};
 use steadfast_policy::Time;
 
 use super::exchange::Answered;
+use super::response::keep_end_to_end;
 use super::stream_read::{Events, Lines};
 use crate::error::{Error, ErrorKind};
 use crate::event::Event;
@@ -133,8 +134,20 @@ impl StreamingResponse {
     }
 
     /// As an `http::Response`, for code that speaks those types: an axum handler can return it.
+    ///
+    /// Without what was about the upstream's connection (RFC 9110 section 7.6.1): `Connection` and the headers that it
+    /// names, `Transfer-Encoding`, `Keep-Alive`, `Upgrade` and the like; and without `Content-Length` if some of the body
+    /// was read already.
     pub fn into_http(self) -> http::Response<StreamingBody> {
-        http::Response::from_parts(self.head, self.body)
+        let Self { mut head, body } = self;
+        keep_end_to_end(&mut head.headers, |_| body.received() == 0);
+        http::Response::from_parts(head, body)
+    }
+
+    /// As it came: what was about the connection included.
+    #[cfg(any(feature = "tower", feature = "blocking"))]
+    pub(crate) fn into_parts(self) -> (http::response::Parts, StreamingBody) {
+        (self.head, self.body)
     }
 }
 

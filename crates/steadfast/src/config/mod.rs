@@ -40,6 +40,7 @@ pub use effective::{Config, Effective, Entry};
 pub(crate) use keys::with_keys;
 pub use keys::{KEYS, Key};
 pub use loader::Loader;
+pub(crate) use problem::Place;
 pub use problem::{Origin, Problem, Problems, Warning};
 pub use reference::reference;
 pub use schema::schema;

@@ -99,7 +99,9 @@ where
         Box::pin(async move {
             let streaming = ready?.stream().await?;
             let report = streaming.report().clone();
-            let mut response = streaming.into_http();
+            // As it came, as if the layer were not there.
+            let (head, body) = streaming.into_parts();
+            let mut response = Response::from_parts(head, body);
             response.extensions_mut().insert(report);
             Ok(response)
         })

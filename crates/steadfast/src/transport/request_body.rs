@@ -20,6 +20,7 @@ use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::AsyncRead;
 
+use super::pool::meter::Meter;
 use crate::error::BoxError;
 use pieces::{Adapted, Read, Streamed};
 use source::Reader;
@@ -109,8 +110,7 @@ impl RequestBody {
         }
     }
 
-    /// Tells `hook` of each piece that is handed to the connection: at most 16 KiB of a whole body or a reader, and whatever
-    /// a stream gives.
+    /// Tells `hook` of each piece that is handed to the connection, of at most 16 KiB: what comes in larger ones is cut.
     #[must_use]
     pub fn on_progress(self, hook: UploadHook) -> Self {
         match self.0 {
@@ -185,6 +185,13 @@ impl RequestBody {
         match &self.0 {
             Inner::Whole(_) => None,
             Inner::Pieces(_) => Some(self.spare()).filter(Spare::is_under_way),
+        }
+    }
+
+    /// Tells the connection that sends this body when its source has nothing. A whole body has no such moment.
+    pub(crate) fn watch_for(&mut self, meter: &Arc<Meter>) {
+        if let Inner::Pieces(reader) = &mut self.0 {
+            reader.watch_for(meter);
         }
     }
 

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::{join, join_all};
-use steadfast::Clients;
 use steadfast::client::BuildError;
 use steadfast::config::{Config, Loader};
 use steadfast::testing::{Script, Step, VirtualClock};
+use steadfast::{ClientBuilder, Clients};
 
 use crate::harness::{ms, secs};
 
@@ -59,6 +59,32 @@ impl World {
 
 fn changed(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+/// What a configuration fixes and a closure sets all the same is told, every key once, and not passed over.
+#[test]
+fn a_key_that_is_set_over_a_configuration_is_an_error() {
+    let error = Clients::with(&two("retries = 1"), |name, builder| match name {
+        "billing" => builder.retries(7).header("a", "1").header("b", "2").retries(8).name("other"),
+        _ => builder,
+    })
+    .unwrap_err();
+    let text = ["retries", "headers", "name"]
+        .map(|key| format!("{key}: the settings of upstream 'billing' come from a configuration, which fixes it"));
+    assert_eq!(error.to_string(), text.join("\n"));
+    let BuildError::Settings(problems) = error else { panic!("{error:?}") };
+    assert_eq!(problems.iter().map(|problem| problem.path()).collect::<Vec<_>>(), ["retries", "headers", "name"]);
+}
+
+/// The same for an upstream that a reload brings: it changes nothing then.
+#[test]
+fn c9_5_a_reload_whose_closure_sets_a_key_changes_nothing() {
+    let one = config("[upstreams.billing]\nbase_url = 'http://billing.test'");
+    let customize = |name: &str, builder: ClientBuilder| if name == "mail" { builder.retries(7) } else { builder };
+    let clients = Clients::with(&one, customize).unwrap();
+    assert!(matches!(clients.reload(&two("retries = 1")), Err(BuildError::Settings(_))));
+    assert_eq!(clients.all().len(), 1);
+    assert_eq!(clients.client("billing").unwrap().settings().retries, 2);
 }
 
 /// 200 calls in flight, 100 reloads: none fails for it, and what has happened is not forgotten.

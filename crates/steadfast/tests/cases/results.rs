@@ -24,6 +24,29 @@ fn c19_a_response_outlives_a_later_refused_connection() {
     assert_eq!(ended(&result), "attempts_exhausted");
 }
 
+/// RFC 9110 7.6.1: what was about the upstream's connection stays behind, and a length that is not the body's.
+#[test]
+fn a_response_that_goes_on_is_without_its_connection() {
+    let step = |length: &str| Step::status(200).header("content-length", length).header("etag", "x");
+    let hop =
+        step("5").header("connection", "keep-alive, x-hop").header("keep-alive", "timeout=5").header("x-hop", "1");
+    let chunked = step("5").header("transfer-encoding", "chunked");
+    let cases =
+        [(hop, &["content-length", "etag"][..]), (chunked, &["etag"]), (step("6"), &["etag"]), (step("x"), &["etag"])];
+    for (step, kept) in cases {
+        let world = World::new([step.body("whole")]);
+        let response = world.get().unwrap();
+        assert!(response.headers().contains_key("etag"));
+        let response = response.into_http();
+        assert_eq!(response.headers().keys().map(|name| name.as_str()).collect::<Vec<_>>(), kept);
+        assert_eq!(response.body(), "whole");
+    }
+    // What a GET would bring.
+    let world = World::new([step("7")]);
+    let head = world.run(world.client.head("/x").send()).unwrap().into_http();
+    assert_eq!(head.headers()["content-length"], "7");
+}
+
 #[test]
 fn c7_1_the_latest_response_comes_back() {
     let world = World::new([Step::status(502).body("first"), Step::status(503).body("second"), Step::reset()]);

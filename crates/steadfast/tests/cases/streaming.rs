@@ -53,6 +53,23 @@ fn c7_6_the_head_comes_first_and_the_pieces_as_they_come() {
     world.assert_at_rest();
 }
 
+/// RFC 9110 7.6.1: the same as of a response that is read whole; a length fits until some of the body is read.
+#[test]
+fn a_stream_that_goes_on_is_without_its_connection() {
+    let step = || two_pieces().header("content-length", "7").header("connection", "x-hop").header("x-hop", "1");
+    for read in [false, true] {
+        let world = World::new([step()]);
+        let mut response = world.stream();
+        if read {
+            world.chunk(&mut response).unwrap();
+        }
+        assert!(response.headers().contains_key("x-hop"));
+        let response = response.into_http();
+        let names: Vec<_> = response.headers().keys().map(|name| name.as_str()).collect();
+        assert_eq!(names, if read { &[][..] } else { &["content-length"] });
+    }
+}
+
 /// 5.2, A93: the slot covers the body, and comes back at its end or when it is dropped.
 #[test]
 fn c5_2_the_slot_is_held_until_the_body_ends_or_is_dropped() {

@@ -104,6 +104,25 @@ fn a_body_that_is_not_as_long_as_announced_is_the_callers_mistake() {
     }
 }
 
+/// What a stream gives is cut as well, the kept pieces of a further attempt too, and nothing of it is lost.
+#[test]
+fn progress_of_large_pieces_is_told_in_small_steps() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let world = World::new([Step::status(503), Step::status(200)]);
+    let sink = Arc::clone(&told);
+    let hook = move |uploaded: Uploaded| sink.lock().unwrap().push(uploaded.bytes);
+    let large = Bytes::from((0..40_000_u32).map(|n| n as u8).collect::<Vec<_>>());
+    let small = Bytes::from_static(b"end");
+    let source = stream::iter([large.clone(), small.clone()].map(Ok::<_, std::io::Error>));
+    let body = RequestBody::stream(source, Some(40_003));
+    let result = world.run(world.client.put("/x").body(body).on_upload(hook).send());
+    assert_eq!(status(&result), 200);
+    let once = [16_384, 32_768, 40_000, 40_003];
+    assert_eq!(*told.lock().unwrap(), [once, once].concat());
+    let whole = [large, small].concat();
+    assert!(bodies(&world).iter().all(|body| *body == whole));
+}
+
 #[test]
 fn progress_is_told_piece_by_piece_and_starts_again_with_each_attempt() {
     let told = Arc::new(Mutex::new(Vec::new()));

@@ -157,6 +157,10 @@ fn c7_6_a_body_is_read_as_it_comes() {
 
     let error = stream().bytes(12).unwrap_err();
     assert_eq!((error.kind(), outcomes(&error)), (ErrorKind::Unreachable, vec!["too_large".to_owned()]));
+
+    // What was about the connection stays behind.
+    let response = stream().into_http();
+    assert!(response.headers().contains_key("x-kind") && !response.headers().contains_key("transfer-encoding"));
 }
 
 /// 7.6: a body that ended early is never taken for a whole one.

@@ -25,6 +25,7 @@ mod proxy;
 mod reload;
 mod resets;
 mod server;
+mod slow_source;
 mod streaming;
 mod stress;
 mod timeouts;

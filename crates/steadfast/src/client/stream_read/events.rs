@@ -20,7 +20,8 @@ pub struct ServerSentEvent {
     pub event: String,
     /// Its data; several lines are joined by LF.
     pub data: String,
-    /// The last id that the stream has given, by this event or an earlier one; empty: none. A request that goes on where
+    /// The last id that was given, by this event, an earlier one, or a stream before this one
+    /// ([`EventDecoder::with_last_event_id`]); empty: none. A request that goes on where
     /// this one ended sends it as `Last-Event-ID`.
     pub last_event_id: Arc<str>,
     /// How long to wait before connecting again, where this event says so.
@@ -82,6 +83,15 @@ impl EventDecoder {
     #[must_use]
     pub fn max_bytes(mut self, max: usize) -> Self {
         self.max = max;
+        self
+    }
+
+    /// Begins with the id that the stream before this one ended with, so that it counts until this one gives another, as in
+    /// a browser. To be set before anything is read.
+    #[must_use]
+    pub fn with_last_event_id(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.id = id.into();
+        self.last_event_id = Arc::clone(&self.id);
         self
     }
 

@@ -203,12 +203,20 @@ adapter! {
     /// The server-sent events of a body, as they come; see [`EventDecoder`].
     ///
     /// It does not connect again: a service that does sends [`last_event_id`](Self::last_event_id) as `Last-Event-ID`
-    /// after a wait of [`retry`](Self::retry).
+    /// after a wait of [`retry`](Self::retry), and hands the id on with
+    /// [`with_last_event_id`](Self::with_last_event_id).
     Events, EventDecoder, ServerSentEvent, "event"
 }
 
 impl<B> Events<B> {
-    /// The last id that the stream has given; empty: none.
+    /// Begins with the id that the stream before this one ended with; see [`EventDecoder::with_last_event_id`]. To be set
+    /// before anything is read.
+    pub fn with_last_event_id(mut self, id: impl Into<Arc<str>>) -> Self {
+        self.0.decoder = std::mem::take(&mut self.0.decoder).with_last_event_id(id);
+        self
+    }
+
+    /// The last id that the stream has given, or the one that it began with; empty: none.
     pub fn last_event_id(&self) -> &Arc<str> {
         self.0.decoder.last_event_id()
     }

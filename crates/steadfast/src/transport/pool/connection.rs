@@ -108,12 +108,13 @@ impl Lease {
     }
 
     /// Sends the request and waits for the head.
-    pub(crate) async fn send(&mut self, request: Request<RequestBody>) -> Result<Response<Incoming>, Unanswered> {
+    pub(crate) async fn send(&mut self, mut request: Request<RequestBody>) -> Result<Response<Incoming>, Unanswered> {
         let Some(connection) = &mut self.connection else {
             let error = TransportError::new(Fault::LocalProtocol, Sent::No);
             return Err(Unanswered { error, given_back: Some(request), was_dead: false });
         };
         let upload = request.body().under_way();
+        request.body_mut().watch_for(&connection.meter);
         let mut refused = match connection.sender.try_send_request(request).await {
             Ok(response) => {
                 connection.meter.pause();

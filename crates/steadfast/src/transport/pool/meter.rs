@@ -5,6 +5,8 @@
 //! no lock here and arms no timer.
 //!
 //! - The [`Gate`] proves whether a byte of the current request went out.
+//! - Whether the source of a request's body has nothing, for which the upstream is not to blame: the limits of waiting
+//!   for it do not run meanwhile. Only a body in pieces tells, from within the driver's task.
 //! - The [`Phase`] says what the connection is used for, and with the instants of the current wait, of the last byte,
 //!   and of the first refused write it gives the one limit that the driver's timer must keep.
 //!
@@ -78,6 +80,8 @@ pub(crate) struct Meter {
     last_moved: AtomicU64,
     /// When the socket first refused a write that is still to be made.
     blocked: AtomicU64,
+    /// Whether the source of the request's body has nothing.
+    is_starved: AtomicBool,
     /// When the call that uses the connection must be over.
     deadline: AtomicU64,
     /// What the driver's timer is set to.
@@ -111,6 +115,7 @@ impl Meter {
             moved: AtomicBool::new(false),
             last_moved: AtomicU64::new(0),
             blocked: AtomicU64::new(NEVER),
+            is_starved: AtomicBool::new(false),
             deadline: AtomicU64::new(NEVER),
             armed: AtomicU64::new(NEVER),
             closed_by: AtomicU8::new(0),
@@ -148,6 +153,7 @@ impl Meter {
         self.gate.close(probe);
         self.closed_by.store(0, Ordering::Relaxed);
         self.blocked.store(NEVER, Ordering::Relaxed);
+        self.is_starved.store(false, Ordering::Relaxed);
         self.since.store(self.at(now), Ordering::Relaxed);
         self.deadline.store(deadline.map_or(NEVER, |deadline| self.at(deadline)), Ordering::Relaxed);
         self.enter(Phase::Awaited);
@@ -243,6 +249,20 @@ impl Meter {
         self.moved.store(true, Ordering::Relaxed);
     }
 
+    // ---- the body's side
+
+    /// The source of the request's body has nothing (`waits`), or goes on: then every wait begins anew.
+    pub(crate) fn on_source(&self, waits: bool) {
+        if !waits {
+            let now = self.now();
+            self.since.store(now, Ordering::Relaxed);
+            if self.is_blocked() {
+                self.blocked.store(now, Ordering::SeqCst);
+            }
+        }
+        self.is_starved.store(waits, Ordering::Relaxed);
+    }
+
     // ---- the driver's side
 
     pub(crate) fn register_driver(&self, waker: &Waker) {
@@ -286,7 +306,10 @@ impl Meter {
         }
         let deadline = self.deadline.load(Ordering::Relaxed);
         let blocked = self.blocked.load(Ordering::Relaxed);
-        let (at, fault) = if blocked != NEVER {
+        // After the end of the response nobody is to wait for the source.
+        let (at, fault) = if self.is_starved.load(Ordering::Relaxed) && phase != Phase::Settling {
+            (NEVER, Fault::Deadline)
+        } else if blocked != NEVER {
             (blocked.saturating_add(self.limits.write), Fault::WriteTimeout)
         } else if phase == Phase::Paused {
             (NEVER, Fault::Deadline)
@@ -323,92 +346,4 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const LIMITS: Limits = Limits { read: 100, write: 200, idle: 1_000, age: 5_000 };
-
-    fn at(meter: &Meter, nanos: u64) -> Instant {
-        meter.instant(nanos).unwrap()
-    }
-
-    fn begun(deadline: u64) -> Meter {
-        let meter = Meter::new(LIMITS);
-        meter.begin(at(&meter, 50), Some(at(&meter, deadline)), false);
-        meter
-    }
-
-    fn limit(at: u64, fault: Fault) -> Limit {
-        Limit { at, fault: Some(fault) }
-    }
-
-    /// 1.2
-    #[test]
-    fn c1_2_the_wait_for_the_response_runs_from_the_last_byte() {
-        let meter = begun(10_000);
-        assert_eq!(meter.limit(), limit(150, Fault::ReadTimeout));
-        meter.last_moved.store(400, Ordering::Relaxed);
-        assert_eq!(meter.limit(), limit(500, Fault::ReadTimeout));
-    }
-
-    /// 1.2: while a write is refused, that is the wait.
-    #[test]
-    fn c1_2_a_refused_write_has_a_limit_of_its_own() {
-        let meter = begun(10_000);
-        meter.blocked.store(60, Ordering::Relaxed);
-        assert_eq!(meter.limit(), limit(260, Fault::WriteTimeout));
-        meter.on_written();
-        assert!(!meter.is_blocked());
-    }
-
-    /// 0.1: of equal limits the call's deadline is the one named.
-    #[test]
-    fn c0_1_the_deadline_is_named_before_an_equal_limit() {
-        assert_eq!(begun(150).limit(), limit(150, Fault::Deadline));
-        assert_eq!(begun(151).limit(), limit(150, Fault::ReadTimeout));
-    }
-
-    /// 7.6
-    #[test]
-    fn c7_6_a_pause_has_only_the_deadline() {
-        let meter = begun(10_000);
-        meter.pause();
-        assert_eq!(meter.limit(), limit(10_000, Fault::Deadline));
-        meter.begin(at(&meter, 50), None, true);
-        meter.pause();
-        assert_eq!(meter.limit().at, NEVER);
-    }
-
-    #[test]
-    fn an_idle_connection_lasts_until_it_is_unused_or_old() {
-        let meter = begun(150);
-        meter.rest();
-        meter.last_moved.store(3_000, Ordering::Relaxed);
-        assert_eq!(meter.limit(), Limit { at: 4_000, fault: None });
-        meter.last_moved.store(4_900, Ordering::Relaxed);
-        assert_eq!(meter.limit(), Limit { at: 5_000, fault: None });
-        assert!(!meter.is_expired(at(&meter, 4_999)));
-        assert!(meter.is_expired(at(&meter, 5_000)));
-    }
-
-    #[test]
-    fn which_limit_closed_it_is_known_until_the_next_use() {
-        let meter = begun(150);
-        for fault in FAULTS {
-            meter.close_by(Some(fault));
-            assert_eq!(meter.closed_by(), Some(fault));
-        }
-        meter.begin(at(&meter, 50), None, true);
-        assert_eq!(meter.closed_by(), None);
-        meter.close_by(None);
-        assert_eq!(meter.closed_by(), None);
-    }
-
-    #[test]
-    fn a_connection_has_rested_if_no_byte_has_moved_for_a_while() {
-        let meter = begun(150);
-        meter.last_moved.store(40, Ordering::Relaxed);
-        assert!(!meter.has_rested(at(&meter, RESTED + 39)));
-        assert!(meter.has_rested(at(&meter, RESTED + 40)));
-    }
-}
+mod tests;

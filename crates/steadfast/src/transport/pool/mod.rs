@@ -57,7 +57,7 @@ pub struct PoolConfig {
     pub port: u16,
     /// Resolving, TCP, the proxy, and TLS together. 2 s.
     pub connect_timeout: Duration,
-    /// Each wait for the next piece of the response. 10 s.
+    /// Each wait for the next piece of the response; not while the source of the request's body has nothing. 10 s.
     pub read_timeout: Duration,
     /// Each wait to write the next piece of the request. 10 s.
     pub write_timeout: Duration,

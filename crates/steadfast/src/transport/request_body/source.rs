@@ -16,6 +16,7 @@ use super::pieces::{Pieces, Read};
 use super::{KEPT_BYTES, PIECE, UploadHook, Uploaded};
 use crate::error::BoxError;
 use crate::transport::body::AT_A_STRETCH;
+use crate::transport::pool::meter::Meter;
 
 /// Of no reader that reads.
 const SPARE: u64 = u64::MAX;
@@ -142,10 +143,38 @@ pub(super) struct Reader {
     /// A body that is there already, of which only the progress is told.
     whole: Option<Bytes>,
     generation: u64,
+    /// How much has been taken from the source.
     given: u64,
+    /// What of it is not handed over yet: the rest of a piece that is larger than what a hook is told at once.
+    rest: Bytes,
     length: Option<u64>,
     over: bool,
     hesitates: bool,
+    /// What is told that the source has nothing.
+    watch: Option<Watch>,
+}
+
+/// The connection that sends the body.
+struct Watch {
+    meter: Arc<Meter>,
+    /// Whether it was told that the source has nothing.
+    waits: bool,
+}
+
+impl Watch {
+    fn set(&mut self, waits: bool) {
+        if self.waits != waits {
+            self.waits = waits;
+            self.meter.on_source(waits);
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // The upstream wants no more of the body: whatever is waited for then is not the source.
+        self.set(false);
+    }
 }
 
 impl Reader {
@@ -163,7 +192,22 @@ impl Reader {
             failure: None,
         };
         let source = Arc::new(Mutex::new(source));
-        Self { source, whole: None, generation: 0, given: 0, length, over, hesitates: false }
+        Self { over, generation: 0, ..Self::idle(source, None, length) }
+    }
+
+    /// One that cannot read, and changes nothing.
+    fn idle(source: Arc<Mutex<Source>>, whole: Option<Bytes>, length: Option<u64>) -> Self {
+        Self {
+            source,
+            whole,
+            generation: SPARE,
+            given: 0,
+            rest: Bytes::new(),
+            length,
+            over: false,
+            hesitates: false,
+            watch: None,
+        }
     }
 
     /// Of a body that is there already.
@@ -186,7 +230,8 @@ impl Reader {
 
     /// How many bytes are to come, where that is known.
     pub(super) fn left(&self) -> Option<u64> {
-        self.length.map(|length| length.saturating_sub(self.given))
+        let handed_over = self.given.saturating_sub(self.rest.len() as u64);
+        self.length.map(|length| length.saturating_sub(handed_over))
     }
 
     pub(super) fn is_replayable(&self) -> bool {
@@ -215,21 +260,33 @@ impl Reader {
 
     /// One that cannot read, and changes nothing.
     pub(super) fn spare(&self) -> Self {
-        let (source, whole) = (Arc::clone(&self.source), self.whole.clone());
-        Self { source, whole, generation: SPARE, given: 0, length: self.length, over: false, hesitates: false }
+        Self::idle(Arc::clone(&self.source), self.whole.clone(), self.length)
     }
 
     pub(super) fn hesitate(&mut self) {
         self.hesitates = true;
     }
 
+    /// See [`RequestBody::watch_for`](super::RequestBody::watch_for).
+    pub(super) fn watch_for(&mut self, meter: &Arc<Meter>) {
+        self.watch = Some(Watch { meter: Arc::clone(meter), waits: false });
+    }
+
     pub(super) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
-        if self.over {
-            return Poll::Ready(None);
-        }
         if std::mem::take(&mut self.hesitates) {
             cx.waker().wake_by_ref();
             return Poll::Pending;
+        }
+        let polled = self.poll_source(cx);
+        if let Some(watch) = &mut self.watch {
+            watch.set(polled.is_pending());
+        }
+        polled
+    }
+
+    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
+        if self.over {
+            return Poll::Ready(None);
         }
         let Ok(mut source) = self.source.lock() else {
             self.over = true;
@@ -239,28 +296,36 @@ impl Reader {
             self.over = true;
             return Poll::Ready(Some(Err("a later attempt sends this body".into())));
         }
-        let piece = match &self.whole {
-            Some(whole) => part_of(whole, self.given).map(Ok),
-            None => ready!(source.poll_from(cx, self.given)),
-        };
-        if let Some(Ok(piece)) = &piece {
-            self.given = self.given.saturating_add(piece.len() as u64);
-        }
-        let result = match (piece, self.length) {
-            (Some(Ok(piece)), Some(length)) => Some(source.excess(cx, self.given, length).map_or(Ok(piece), Err)),
-            (None, Some(length)) if self.given < length => {
-                Some(Err(Mismatch::Shorter { announced: length, came: self.given }.into()))
+        let mut result = if self.rest.is_empty() {
+            let piece = match &self.whole {
+                Some(whole) => part_of(whole, self.given).map(Ok),
+                None => ready!(source.poll_from(cx, self.given)),
+            };
+            if let Some(Ok(piece)) = &piece {
+                self.given = self.given.saturating_add(piece.len() as u64);
             }
-            (piece, _) => piece,
+            let result = match (piece, self.length) {
+                (Some(Ok(piece)), Some(length)) => Some(source.excess(cx, self.given, length).map_or(Ok(piece), Err)),
+                (None, Some(length)) if self.given < length => {
+                    Some(Err(Mismatch::Shorter { announced: length, came: self.given }.into()))
+                }
+                (piece, _) => piece,
+            };
+            result.map(|piece| piece.map_err(|error| source.fail(error)))
+        } else {
+            Some(Ok(std::mem::take(&mut self.rest)))
         };
-        let result = result.map(|piece| piece.map_err(|error| source.fail(error)));
+        let hook = source.hook.clone();
+        if let (Some(_), Some(Ok(piece))) = (&hook, &mut result) {
+            self.rest = piece.split_off(piece.len().min(PIECE));
+        }
         let came = matches!(result, Some(Ok(_)));
-        self.over = !came || self.length == Some(self.given);
+        self.over = !came || (self.rest.is_empty() && self.length == Some(self.given));
         source.over = self.over;
-        let hook = source.hook.clone().filter(|_| came);
         drop(source);
-        if let Some(hook) = hook {
-            tell(&hook, Uploaded { bytes: self.given, total: self.length });
+        if let Some(hook) = hook.filter(|_| came) {
+            let bytes = self.given.saturating_sub(self.rest.len() as u64);
+            tell(&hook, Uploaded { bytes, total: self.length });
         }
         Poll::Ready(result)
     }

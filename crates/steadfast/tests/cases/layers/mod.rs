@@ -132,6 +132,14 @@ fn text(stack: &Stack, answer: Answer) -> Bytes {
     stack.run(answer.unwrap().into_body().collect()).unwrap().to_bytes()
 }
 
+/// A layer hands a response's head on as it came: what is about the connection is the stack's affair.
+#[test]
+fn a_layer_takes_no_header_out_of_a_response() {
+    let stack = Stack::new([Step::status(200).header("connection", "x-hop").header("x-hop", "1").body("x")]);
+    let response = stack.get(&stack.within(&stack.layer(|client| client))).unwrap();
+    assert_eq!(response.headers().keys().map(|name| name.as_str()).collect::<Vec<_>>(), ["connection", "x-hop"]);
+}
+
 /// 2.4, 2.8, 7.4
 #[test]
 fn c2_8_a_layer_retries_with_the_same_request_and_reports_it() {

@@ -118,6 +118,20 @@ fn an_id_stays_until_another_comes_and_has_no_nul() {
     assert_eq!(ids("data: a\nid: 1\n\ndata: b\n\ndata: c\nid: x\0y\n\ndata: d\nid:\n\n"), ["1", "1", "1", ""]);
 }
 
+/// Over a reconnect the id stays as well, until the new stream gives another; an empty one takes it back.
+#[test]
+fn the_id_of_the_stream_before_counts_until_another_comes() {
+    let mut decoder = EventDecoder::new().with_last_event_id("7").max_bytes(1000);
+    assert_eq!(&**decoder.last_event_id(), "7");
+    decoder.push(b"data: a\n\nid: 8\ndata: b\n\nid\ndata: c\n\nid: 9\ndata: cut");
+    for id in ["7", "8", ""] {
+        assert_eq!(&*decoder.next_event().unwrap().unwrap().last_event_id, id);
+        assert_eq!(&**decoder.last_event_id(), id);
+    }
+    decoder.finish();
+    assert_eq!((decoder.next_event(), &**decoder.last_event_id()), (Ok(None), ""));
+}
+
 #[test]
 fn retry_is_digits_only() {
     let retry = |value: &str| read([format!("retry:{value}\n\n").as_bytes()], 1000).3;

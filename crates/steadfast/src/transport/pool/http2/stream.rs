@@ -60,6 +60,8 @@ pub(super) struct Cell {
     reads: AtomicU64,
     /// Since when the upstream does not take the next piece of the request.
     blocked: AtomicU64,
+    /// Whether the source of the request's body has nothing: then nobody waits for the upstream.
+    is_starved: AtomicBool,
     handles: Mutex<Handles>,
 }
 
@@ -84,7 +86,7 @@ impl Cell {
         let blocked = self.blocked.load(Ordering::SeqCst);
         let (at, fault) = if blocked != NEVER {
             (blocked.saturating_add(limits.write), Fault::WriteTimeout)
-        } else if self.is_paused.load(Ordering::SeqCst) {
+        } else if self.is_paused.load(Ordering::SeqCst) || self.is_starved.load(Ordering::SeqCst) {
             (NEVER, Fault::Deadline)
         } else {
             (self.since.load(Ordering::SeqCst).saturating_add(limits.read), Fault::ReadTimeout)
@@ -134,9 +136,25 @@ impl Cell {
         self.touch(self.link.meter().now());
     }
 
+    /// The source of the request's body has nothing (`waits`), or goes on: then the wait for the upstream begins anew.
+    pub(super) fn on_source(&self, waits: bool) {
+        if self.is_starved.load(Ordering::SeqCst) == waits {
+            return;
+        }
+        if waits {
+            self.is_starved.store(true, Ordering::SeqCst);
+        } else {
+            let now = self.link.meter().now();
+            self.touch(now);
+            self.is_starved.store(false, Ordering::SeqCst);
+            self.link.ask_for(now.saturating_add(self.link.meter().limits().read));
+        }
+    }
+
     /// Whether its user waits for the upstream.
     fn waits(&self) -> bool {
-        !self.is_paused.load(Ordering::SeqCst) || self.blocked.load(Ordering::SeqCst) != NEVER
+        let reads = !self.is_paused.load(Ordering::SeqCst) && !self.is_starved.load(Ordering::SeqCst);
+        reads || self.blocked.load(Ordering::SeqCst) != NEVER
     }
 
     /// Whether the connection has been silent during the whole of a wait that lasted so long.
@@ -252,6 +270,7 @@ impl Stream {
             since: AtomicU64::new(now),
             reads: AtomicU64::new(meter.reads()),
             blocked: AtomicU64::new(NEVER),
+            is_starved: AtomicBool::new(false),
             handles: Mutex::new(handles),
         });
         link.on_begin(now, cell.limit(meter.limits()).at);

@@ -1,6 +1,7 @@
 //! The request's body on its way out, as the upstream's windows allow.
 //!
-//! A piece is handed to h2 only as far as there is room for it, so that it is known when the upstream takes nothing.
+//! A piece is handed to h2 only as far as there is room for it, so that it is known when the upstream takes nothing; and
+//! the stream is told when the body's source has nothing, for which the upstream is not to blame.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -53,13 +54,26 @@ impl Upload {
     }
 
     fn poll_on(&mut self, cell: &Cell, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        let polled = self.advance(cell, cx);
+        // Over, or waiting for the upstream.
+        if polled.is_ready() || !self.piece.is_empty() {
+            cell.on_source(false);
+        }
+        polled
+    }
+
+    fn advance(&mut self, cell: &Cell, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         loop {
             if self.piece.is_empty() {
                 // Also registers for the upstream's reset while the body's source is waited for.
                 if cell.with_outlet(|outlet| outlet.poll_reset(cx).is_ready()).unwrap_or(true) {
                     return Poll::Ready(Ok(()));
                 }
-                match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) else {
+                    cell.on_source(true);
+                    return Poll::Pending;
+                };
+                match frame {
                     Some(Ok(frame)) => match frame.into_data() {
                         Ok(data) if !data.is_empty() => self.piece = data,
                         _ => continue,
