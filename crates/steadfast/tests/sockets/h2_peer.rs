@@ -288,6 +288,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
         raw
     }
 
+    /// The same with a client that may leave before.
+    pub(crate) async fn greet_or_not(mut socket: S, settings: &[(u16, u32)]) -> Option<Self> {
+        socket.read_exact(&mut [0; 24]).await.ok()?;
+        let mut raw = Self { socket };
+        raw.settings(settings).await;
+        raw.write(SETTINGS, ACK, 0, &[]).await.then_some(raw)
+    }
+
     pub(crate) async fn settings(&mut self, settings: &[(u16, u32)]) {
         let payload: Vec<u8> =
             settings.iter().flat_map(|(key, value)| key.to_be_bytes().into_iter().chain(value.to_be_bytes())).collect();

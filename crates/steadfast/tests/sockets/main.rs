@@ -14,6 +14,7 @@ mod client;
 mod conformance;
 mod framing;
 mod gzip;
+mod h2_attacks;
 mod h2_basics;
 mod h2_departures;
 mod h2_faults;
