@@ -185,3 +185,25 @@ async fn c1_6_c2_3_an_upstream_that_does_anything_costs_nothing_for_good() {
         storm(seed, ledger, pool, 3).await;
     }
 }
+
+/// What is kept for a reader that does not read is bounded, however small the pieces: each costs far more than its bytes.
+#[tokio::test]
+async fn a_flood_of_tiny_pieces_ends_the_connection() {
+    let played = Played::start(|_, socket| async move {
+        let mut raw = Raw::greet(socket, &[]).await;
+        let stream = raw.request().await.unwrap();
+        raw.head(stream, 200, false).await;
+        // All within the window of one stream.
+        for _ in 0..600 {
+            if !raw.write_many(1_000, stream, b"x").await {
+                return;
+            }
+        }
+        raw.read_to_end().await;
+    })
+    .await;
+    let pool = played.pool();
+    let unread = head(&pool, get("/")).await.unwrap();
+    until_open(&pool, 0, 0).await;
+    assert_fault(unread.into_body().collect(MAX).await, Fault::Protocol, Sent::Yes);
+}

@@ -311,6 +311,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
         self.socket.write_all(&frame).await.is_ok()
     }
 
+    /// So many DATA frames at once, all with this piece. False if the client has gone.
+    pub(crate) async fn write_many(&mut self, count: usize, stream: u32, piece: &[u8]) -> bool {
+        let length = (piece.len() as u32).to_be_bytes();
+        let mut frame = vec![length[1], length[2], length[3], DATA, 0];
+        frame.extend(stream.to_be_bytes());
+        frame.extend(piece);
+        self.socket.write_all(&frame.repeat(count)).await.is_ok()
+    }
+
     /// The next frame; `None` once the client has gone.
     pub(crate) async fn read(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
