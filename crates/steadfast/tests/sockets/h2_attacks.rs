@@ -10,11 +10,14 @@ use std::time::Duration;
 use h2::Reason;
 use steadfast_http::{Fault, Sent};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use crate::h2_peer::*;
 use crate::server::*;
+use crate::tls_server::{Authority, HOST, tls_pool};
 
 /// What the wild upstream has seen.
 #[derive(Default)]
@@ -206,4 +209,103 @@ async fn a_flood_of_tiny_pieces_ends_the_connection() {
     let unread = head(&pool, get("/")).await.unwrap();
     until_open(&pool, 0, 0).await;
     assert_fault(unread.into_body().collect(MAX).await, Fault::Protocol, Sent::Yes);
+}
+
+/// One connection over HTTP/1.1, of the same kind.
+async fn wild_http1(mut socket: impl AsyncRead + AsyncWrite + Unpin, seed: u64, ledger: &Ledger) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let log = Log::default();
+    log.lock().unwrap().push(Seen::default());
+    for number in 0.. {
+        if !perform(&mut socket, Step::Read, &log, 0).await {
+            return;
+        }
+        let request = log.lock().unwrap()[0].requests[number].clone();
+        let body = request.split_once("\r\n\r\n").unwrap().1;
+        if !body.is_empty() {
+            *ledger.processed.lock().unwrap().entry(body.to_owned()).or_default() += 1;
+        }
+        let fate = if ledger.is_calm.load(Ordering::SeqCst) { 99 } else { random.u8(0..60) };
+        let step = match fate {
+            0 => return,
+            1 => write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"),
+            2 => write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"),
+            3 => write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny"),
+            4 => write("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n"),
+            5 => write("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n"),
+            6 => write("what?\r\n\r\n"),
+            7..10 => Step::Wait(Duration::from_micros(random.u64(0..2_000))),
+            _ => ok("x"),
+        };
+        perform(&mut socket, step, &log, 0).await;
+        match fate {
+            1 | 2 => return,
+            7..10 => drop(perform(&mut socket, ok("x"), &log, 0).await),
+            10 => {
+                // An idle connection that is given up.
+                sleep(Duration::from_micros(random.u64(0..15_000))).await;
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The same where some connections speak HTTP/1.1, some are never opened, and the trusted certificates change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c1_6_c2_3_mixed_protocols_and_new_certificates_cost_nothing_for_good() {
+    let base = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    let (authority, other) = (Authority::new("wild"), Authority::new("other"));
+    let roots = authority.file("wild.pem");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let ledger = Arc::new(Ledger::default());
+    let seen = Arc::clone(&ledger);
+    let configs = [&["h2", "http/1.1"][..], &["http/1.1"]].map(|names| {
+        let mut config = authority.issue(HOST).server();
+        config.alpn_protocols = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Arc::new(config)
+    });
+    tokio::spawn(async move {
+        let mut random = fastrand::Rng::with_seed(base);
+        for number in 0.. {
+            let Ok((socket, _)) = listener.accept().await else { return };
+            socket.set_nodelay(true).unwrap();
+            let seed = base * 10_000 + number;
+            let acceptor = TlsAcceptor::from(Arc::clone(&configs[usize::from(random.u8(0..3) == 0)]));
+            if random.u8(0..15) == 0 && !seen.is_calm.load(Ordering::SeqCst) {
+                continue;
+            }
+            let ledger = Arc::clone(&seen);
+            tokio::spawn(async move {
+                let Ok(stream) = acceptor.accept(socket).await else { return };
+                match stream.get_ref().1.alpn_protocol() {
+                    Some(b"h2") => wild(stream, seed, &ledger).await,
+                    _ => wild_http1(stream, seed, &ledger).await,
+                }
+            });
+        }
+    });
+    let pool = tls_pool(HOST, port, vec![roots.clone()], |config| {
+        config.max_connections = 4;
+        config.read_timeout = ms(40);
+        config.pool_timeout = ms(100);
+        config.max_connection_age = ms(150);
+        config.idle_timeout = ms(20);
+    });
+    let (reloading, calm) = (pool.clone(), Arc::clone(&ledger));
+    let reloads = tokio::spawn(async move {
+        let (one, both) = (authority.certificate.pem(), authority.certificate.pem() + &other.certificate.pem());
+        for content in [both, one].iter().cycle() {
+            if calm.is_calm.load(Ordering::SeqCst) {
+                return;
+            }
+            std::fs::write(&roots, content).unwrap();
+            // One that is read while it is written is refused.
+            let _ = reloading.reload_tls();
+            sleep(ms(7)).await;
+        }
+    });
+    storm(base, ledger, pool, 4).await;
+    reloads.await.unwrap();
 }
