@@ -540,26 +540,3 @@ async fn c2_3_a_wait_for_a_stream_has_sent_nothing() {
     assert_eq!((held.sent(), waiting.sent()), (Sent::Unknown, Sent::No));
     is_whole(&peer, &pool).await;
 }
-
-/// 1.2: the wait for the head begins when the last of the request was taken, also after a long wait for the window.
-#[tokio::test]
-async fn c1_2_read_timeout_holds_after_a_wait_for_the_window() {
-    let played = Played::start(|_, socket| async move {
-        let mut raw = Raw::greet(socket, &[(INITIAL_WINDOW_SIZE, 0)]).await;
-        let first = raw.request().await.unwrap();
-        raw.ok(first).await;
-        let stream = raw.next(HEADERS).await.unwrap().stream;
-        sleep(ms(250)).await;
-        raw.write(WINDOW_UPDATE, 0, stream, &600_u32.to_be_bytes()).await;
-        raw.next(RST_STREAM).await.unwrap();
-        raw.read_to_end().await;
-    })
-    .await;
-    let pool = played.pool_with(|config| config.read_timeout = ms(100));
-    // What the upstream allows is known only then.
-    send(&pool, get("/")).await.unwrap();
-    let start = Instant::now();
-    let late = timeout(ms(3_000), send(&pool, post("/", vec![0; 600]))).await.expect("not only after write_timeout");
-    assert_fault(late, Fault::ReadTimeout, Sent::Unknown);
-    assert!(start.elapsed() >= ms(350), "{:?}", start.elapsed());
-}

@@ -22,6 +22,7 @@ mod h2_limits;
 mod h2_peer;
 mod h2_sharing;
 mod h2_tls;
+mod h2_waits;
 mod proxy;
 mod reload;
 mod resets;
