@@ -288,6 +288,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
         raw
     }
 
+    /// The same with a client that may leave before.
+    pub(crate) async fn greet_or_not(mut socket: S, settings: &[(u16, u32)]) -> Option<Self> {
+        socket.read_exact(&mut [0; 24]).await.ok()?;
+        let mut raw = Self { socket };
+        raw.settings(settings).await;
+        raw.write(SETTINGS, ACK, 0, &[]).await.then_some(raw)
+    }
+
     pub(crate) async fn settings(&mut self, settings: &[(u16, u32)]) {
         let payload: Vec<u8> =
             settings.iter().flat_map(|(key, value)| key.to_be_bytes().into_iter().chain(value.to_be_bytes())).collect();
@@ -301,6 +309,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
         frame.extend(stream.to_be_bytes());
         frame.extend(payload);
         self.socket.write_all(&frame).await.is_ok()
+    }
+
+    /// So many DATA frames at once, all with this piece. False if the client has gone.
+    pub(crate) async fn write_many(&mut self, count: usize, stream: u32, piece: &[u8]) -> bool {
+        let length = (piece.len() as u32).to_be_bytes();
+        let mut frame = vec![length[1], length[2], length[3], DATA, 0];
+        frame.extend(stream.to_be_bytes());
+        frame.extend(piece);
+        self.socket.write_all(&frame.repeat(count)).await.is_ok()
     }
 
     /// The next frame; `None` once the client has gone.

@@ -199,6 +199,8 @@ async fn open(pool: &Inner, mut room: Room) -> Result<Fresh, TransportError> {
     match opened.protocol {
         Protocol::Http2 => return http2::start(opened, room, pool.pings, &runtime).await.map(Fresh::Http2),
         Protocol::Http1 if offer == Offer::Http2 => {
+            // The socket first, as the room says that it is closed.
+            drop(opened);
             room.failed();
             let error = "the upstream did not choose HTTP/2, and nothing else is allowed (http_version)";
             return Err(TransportError::new(Fault::Tls, Sent::No).with_source(error));

@@ -47,7 +47,8 @@ impl Incoming {
                 Poll::Pending => false,
             },
             Self::Body(body) => body.flow_control().used_capacity() > 0 || body.is_end_stream(),
-            Self::Answered(_) | Self::Trailers(_) | Self::Over => false,
+            Self::Answered(_) => true,
+            Self::Trailers(_) | Self::Over => false,
         }
     }
 

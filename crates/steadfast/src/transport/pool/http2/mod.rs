@@ -54,6 +54,9 @@ use crate::transport::{Progress, RequestBody, ResponseBody, TransportError};
 const STREAM_WINDOW: u32 = 1024 * 1024;
 /// The same for all responses of a connection: room for 1024 unread ones, so that those do not hold up the others.
 const CONNECTION_WINDOW: u32 = 1024 * STREAM_WINDOW;
+/// What the pieces of unread responses may cost beyond their bytes, on one connection: h2 counts 256 bytes for each, less
+/// its length. Its own bound is half the connection's window, which is made for long pieces and not for those of a byte.
+const SMALL_PIECES: usize = 64 * 1024 * 1024;
 /// The largest head of a response.
 const MAX_HEAD: u32 = 256 * 1024;
 /// Streams that we reset are remembered for so long, and so many of them at most, as the upstream may still answer: what
@@ -82,6 +85,7 @@ pub(super) async fn start(
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .initial_max_send_streams(UNSETTLED)
+        .data_frame_budget(SMALL_PIECES)
         .max_header_list_size(MAX_HEAD)
         .max_concurrent_reset_streams(REMEMBERED_RESETS)
         .reset_stream_duration(REMEMBERED_FOR)

@@ -130,10 +130,17 @@ impl Cell {
 
     /// The upstream has taken a piece.
     pub(super) fn on_taken(&self) {
-        if self.blocked.load(Ordering::SeqCst) != NEVER {
+        let now = self.link.meter().now();
+        // First, or the driver might see the wait for the head as one that began before the upstream took this.
+        self.touch(now);
+        let was_blocked = self.blocked.load(Ordering::SeqCst) != NEVER;
+        if was_blocked {
             self.blocked.store(NEVER, Ordering::SeqCst);
         }
-        self.touch(self.link.meter().now());
+        if was_blocked && !self.is_paused.load(Ordering::SeqCst) {
+            // The driver may have been told to look only when the limit of the wait that is over would have passed.
+            self.link.ask_for(now.saturating_add(self.link.meter().limits().read));
+        }
     }
 
     /// The source of the request's body has nothing (`waits`), or goes on: then the wait for the upstream begins anew.

@@ -268,12 +268,12 @@ impl Stock {
             link.on_last();
         }
         let finished = shelf.take_finished(link);
-        if is_unused && finished.is_none() && shelf.waiters.is_empty() {
-            drop(shelf);
-            link.rest();
-            return;
-        }
+        let may_rest = is_unused && finished.is_none();
         self.leave(shelf, finished.into_iter().collect(), true);
+        if may_rest {
+            // Whoever stood in the queue may have left it. If somebody has got the share, it does no harm.
+            link.rest();
+        }
     }
 
     /// No further stream on this connection.
