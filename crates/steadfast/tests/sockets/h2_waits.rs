@@ -61,3 +61,26 @@ async fn a_waiter_that_left_does_not_keep_an_idle_connection() {
     drop(held);
     timeout(ms(5_000), until_open(&pool, 0, 0)).await.expect("not only when another limit would have passed");
 }
+
+/// 1.2: an interim response is a piece of the response, as over HTTP/1.1 (RFC 9110 section 15.2).
+#[tokio::test]
+async fn c1_2_read_timeout_bounds_the_wait_between_interim_responses() {
+    let played = Played::start(|_, socket| async move {
+        let mut raw = Raw::greet(socket, &[]).await;
+        let stream = raw.request().await.unwrap();
+        for _ in 0..4 {
+            sleep(ms(100)).await;
+            // :status 103, as a literal without indexing.
+            raw.write(HEADERS, END_HEADERS, stream, b"\x08\x03103").await;
+        }
+        raw.ok(stream).await;
+        let silent = raw.request().await.unwrap();
+        raw.write(HEADERS, END_HEADERS, silent, b"\x08\x03103").await;
+        raw.read_to_end().await;
+    })
+    .await;
+    let pool = played.pool_with(|config| config.read_timeout = ms(250));
+    assert_eq!(send(&pool, get("/")).await.unwrap().1, "x");
+    let late = timeout(ms(5_000), send(&pool, get("/"))).await.expect("bounded");
+    assert_fault(late, Fault::ReadTimeout, Sent::Unknown);
+}

@@ -36,15 +36,28 @@ impl Incoming {
         }
     }
 
-    /// Whether what is waited for is there; without registering for it.
+    /// Passes over the interim responses that have come, and says whether there were any: each ends a wait.
+    pub(super) fn pass_interim(&mut self, cx: &mut Context<'_>) -> bool {
+        let Self::Head(head) = self else { return false };
+        let mut has_come = false;
+        // An error stays where it is, for whoever asks for the head.
+        while matches!(head.poll_informational(cx), Poll::Ready(Some(Ok(_)))) {
+            has_come = true;
+        }
+        has_come
+    }
+
+    /// Whether what is waited for is there; without registering for it, so the user must be woken if it is.
     pub(super) fn has_come(&mut self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        let is_interim = self.pass_interim(&mut cx);
         match self {
-            Self::Head(head) => match Pin::new(head).poll(&mut Context::from_waker(Waker::noop())) {
+            Self::Head(head) => match Pin::new(head).poll(&mut cx) {
                 Poll::Ready(answer) => {
                     *self = Self::Answered(answer);
                     true
                 }
-                Poll::Pending => false,
+                Poll::Pending => is_interim,
             },
             Self::Body(body) => body.flow_control().used_capacity() > 0 || body.is_end_stream(),
             Self::Answered(_) => true,

@@ -291,6 +291,9 @@ impl Stream {
     /// The head of the response.
     pub(super) fn poll_head(&self, cx: &mut Context<'_>) -> Poll<Result<Response<Head>, Failure>> {
         let mut handles = self.0.lock();
+        if handles.incoming.pass_interim(cx) {
+            self.0.touch(self.0.link.meter().now());
+        }
         let answer = match handles.incoming.poll_head(cx) {
             Poll::Ready(Some(answer)) => answer,
             Poll::Ready(None) => {
