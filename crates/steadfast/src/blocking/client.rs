@@ -7,6 +7,7 @@ use http::Method;
 
 use super::RequestBuilder;
 use super::runtime;
+use crate::client::alike::verbs;
 use crate::client::{BuildError, ClientBuilder, Reloaded, UnknownUpstream};
 use crate::config::{Config, Settings};
 use crate::snapshot::Snapshot;
@@ -70,40 +71,7 @@ impl ServiceClient {
         self.0.settings()
     }
 
-    /// GET `path`, which is joined to the base URL.
-    pub fn get(&self, path: &str) -> RequestBuilder {
-        self.request(Method::GET, path)
-    }
-
-    /// POST to `path`. Not repeated, unless an idempotency key or `retry(true)` allows it.
-    pub fn post(&self, path: &str) -> RequestBuilder {
-        self.request(Method::POST, path)
-    }
-
-    /// PUT to `path`.
-    pub fn put(&self, path: &str) -> RequestBuilder {
-        self.request(Method::PUT, path)
-    }
-
-    /// PATCH `path`. Not repeated, unless an idempotency key or `retry(true)` allows it.
-    pub fn patch(&self, path: &str) -> RequestBuilder {
-        self.request(Method::PATCH, path)
-    }
-
-    /// DELETE `path`.
-    pub fn delete(&self, path: &str) -> RequestBuilder {
-        self.request(Method::DELETE, path)
-    }
-
-    /// HEAD of `path`.
-    pub fn head(&self, path: &str) -> RequestBuilder {
-        self.request(Method::HEAD, path)
-    }
-
-    /// OPTIONS of `path`.
-    pub fn options(&self, path: &str) -> RequestBuilder {
-        self.request(Method::OPTIONS, path)
-    }
+    verbs!(RequestBuilder);
 
     /// Any method.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {

@@ -7,11 +7,11 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 use steadfast_http::Fault;
 
 use super::runtime::Wait;
 use crate::client;
+use crate::client::alike::of_head;
 use crate::client::response::keep_end_to_end;
 use crate::error::{Error, ErrorKind};
 use crate::report::{Outcome, Report};
@@ -30,26 +30,7 @@ impl StreamingResponse {
         Self { head, body: StreamingBody { body, rest: Bytes::new(), failed: None, wait } }
     }
 
-    /// The status.
-    pub fn status(&self) -> StatusCode {
-        self.head.status
-    }
-
-    /// The HTTP version of the connection.
-    pub fn version(&self) -> Version {
-        self.head.version
-    }
-
-    /// The headers. Where a compressed body is decoded, they describe the decoded one.
-    pub fn headers(&self) -> &HeaderMap {
-        &self.head.headers
-    }
-
-    /// The first value of a header.
-    pub fn header(&self, name: impl AsRef<str>) -> Option<&HeaderValue> {
-        let name = HeaderName::from_bytes(name.as_ref().as_bytes()).ok()?;
-        self.head.headers.get(name)
-    }
+    of_head!();
 
     /// Every attempt and every wait up to the head.
     pub fn report(&self) -> &Report {

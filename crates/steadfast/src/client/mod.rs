@@ -1,5 +1,6 @@
 //! The client of one upstream, and the clients of all that are configured.
 
+pub(crate) mod alike;
 mod build_error;
 mod builder;
 mod clients;
@@ -35,6 +36,7 @@ use crate::snapshot::Snapshot;
 use crate::transport::Transport;
 use crate::transport::decode::Codings;
 use crate::upstream::{Rules as CallRules, Upstream};
+use alike::verbs;
 use builder::Parts;
 use exchange::Hooks;
 
@@ -104,40 +106,7 @@ impl ServiceClient {
         Arc::clone(&self.0.live.load().settings)
     }
 
-    /// GET `path`, which is joined to the base URL.
-    pub fn get(&self, path: &str) -> RequestBuilder {
-        self.request(Method::GET, path)
-    }
-
-    /// POST to `path`. Not repeated, unless an idempotency key or `retry(true)` allows it.
-    pub fn post(&self, path: &str) -> RequestBuilder {
-        self.request(Method::POST, path)
-    }
-
-    /// PUT to `path`.
-    pub fn put(&self, path: &str) -> RequestBuilder {
-        self.request(Method::PUT, path)
-    }
-
-    /// PATCH `path`. Not repeated, unless an idempotency key or `retry(true)` allows it.
-    pub fn patch(&self, path: &str) -> RequestBuilder {
-        self.request(Method::PATCH, path)
-    }
-
-    /// DELETE `path`.
-    pub fn delete(&self, path: &str) -> RequestBuilder {
-        self.request(Method::DELETE, path)
-    }
-
-    /// HEAD of `path`.
-    pub fn head(&self, path: &str) -> RequestBuilder {
-        self.request(Method::HEAD, path)
-    }
-
-    /// OPTIONS of `path`.
-    pub fn options(&self, path: &str) -> RequestBuilder {
-        self.request(Method::OPTIONS, path)
-    }
+    verbs!(RequestBuilder);
 
     /// Any method.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {

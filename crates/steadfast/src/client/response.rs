@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use http::{HeaderMap, StatusCode};
 use serde::de::DeserializeOwned;
 
+use super::alike::of_head;
 use crate::report::Report;
 
 /// What the upstream answered, as it is: a 404, a 500 or the last 503 too. [`error_for_status`](Self::error_for_status)
@@ -22,26 +23,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The status.
-    pub fn status(&self) -> StatusCode {
-        self.head.status
-    }
-
-    /// The HTTP version of the connection.
-    pub fn version(&self) -> Version {
-        self.head.version
-    }
-
-    /// The headers. Where a compressed body was decoded, they describe the decoded one.
-    pub fn headers(&self) -> &HeaderMap {
-        &self.head.headers
-    }
-
-    /// The first value of a header.
-    pub fn header(&self, name: impl AsRef<str>) -> Option<&HeaderValue> {
-        let name = HeaderName::from_bytes(name.as_ref().as_bytes()).ok()?;
-        self.head.headers.get(name)
-    }
+    of_head!();
 
     /// The body.
     pub fn bytes(&self) -> &Bytes {

@@ -13,11 +13,11 @@ use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use steadfast_http::{Fault, Repeat, Sent, judge_fault};
 use steadfast_policy::Time;
 
+use super::alike::of_head;
 use super::exchange::Answered;
 use super::response::keep_end_to_end;
 use super::stream_read::{Events, Lines};
@@ -61,26 +61,7 @@ impl StreamingResponse {
         Self { head: answered.head, body }
     }
 
-    /// The status.
-    pub fn status(&self) -> StatusCode {
-        self.head.status
-    }
-
-    /// The HTTP version of the connection.
-    pub fn version(&self) -> Version {
-        self.head.version
-    }
-
-    /// The headers. Where a compressed body is decoded, they describe the decoded one.
-    pub fn headers(&self) -> &HeaderMap {
-        &self.head.headers
-    }
-
-    /// The first value of a header.
-    pub fn header(&self, name: impl AsRef<str>) -> Option<&HeaderValue> {
-        let name = HeaderName::from_bytes(name.as_ref().as_bytes()).ok()?;
-        self.head.headers.get(name)
-    }
+    of_head!();
 
     /// Every attempt and every wait up to the head.
     pub fn report(&self) -> &Report {
