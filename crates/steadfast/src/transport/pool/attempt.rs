@@ -118,7 +118,8 @@ async fn on_share(
             Grant::Share(next) => (share, request) = (next, left_out),
             Grant::Room(room) => return on_fresh(pool, room, left_out, deadline, progress).await,
             Grant::Connection(connection) => {
-                let lease = Lease::again(connection, &pool.stock, now, deadline, false);
+                let rested = connection.has_rested(now);
+                let lease = Lease::again(connection, &pool.stock, now, deadline, rested);
                 return on_lease(pool, lease, pool.target.prepare(left_out), progress).await;
             }
         }
@@ -144,7 +145,9 @@ async fn again(
             sent.map_err(|failed| failed.error)
         }
         Grant::Connection(connection) => {
-            let lease = Lease::again(connection, &pool.stock, Instant::now(), deadline, false);
+            let now = Instant::now();
+            let rested = connection.has_rested(now);
+            let lease = Lease::again(connection, &pool.stock, now, deadline, rested);
             on_lease(pool, lease, pool.target.prepare(request), progress).await
         }
     }

@@ -37,6 +37,14 @@ pub(in super::super) fn is_left_out(error: &TransportError) -> bool {
         && wire.is_some_and(|wire| wire.reason() == Some(Reason::NO_ERROR))
 }
 
+/// The stream was not begun: its connection broke, or takes no further one, for whatever reason was given.
+pub(super) fn before_stream(error: &h2::Error) -> Fault {
+    match before_head(error).0 {
+        Fault::Reset if !error.is_io() => Fault::GoAway,
+        fault => fault,
+    }
+}
+
 /// The body ended with an error.
 pub(super) fn in_body(error: &h2::Error) -> Fault {
     if is_protocol(error) { Fault::Protocol } else { Fault::Incomplete }

@@ -120,7 +120,7 @@ pub(super) async fn send(
         Ok(sender) => sender,
         Err(error) => {
             share.on_refused(error.reason());
-            let error = TransportError::new(faults::before_head(&error).0, Sent::No).with_source(error);
+            let error = TransportError::new(faults::before_stream(&error), Sent::No).with_source(error);
             return Err(Unanswered { error, given_back: Some(request), was_dead: true });
         }
     };
@@ -138,7 +138,7 @@ pub(super) async fn send(
         Ok(handles) => handles,
         Err(error) => {
             // The connection has ended since it was asked, or the request is not one.
-            let (fault, _) = faults::before_head(&error);
+            let fault = faults::before_stream(&error);
             let was_dead = fault != Fault::LocalProtocol;
             if was_dead {
                 share.on_refused(error.reason());
