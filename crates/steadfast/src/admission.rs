@@ -151,7 +151,7 @@ impl Grant<'_> {
         let upstream = self.upstream;
         let held = if judged.result == ResultKind::Open { Some(self.hold(judged)) } else { None };
         let decision = upstream.with(|policies| {
-            self.settle_breaker(policies, now, judged);
+            policies.settle(now, self.permit.take(), judged.judgement.verdict);
             self.settle_budget(policies, now, judged);
             if let Some(slot) = self.slot.take() {
                 policies.line.release(now, slot);
@@ -168,14 +168,6 @@ impl Grant<'_> {
         let undecided = matches!(verdict, Some(Verdict::Success | Verdict::Paced));
         let permit = self.permit.take_if(|permit| undecided && !permit.is_probe());
         Held::new(self.upstream, self.slot.take(), permit, verdict)
-    }
-
-    fn settle_breaker(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
-        match (self.permit.take(), judged.judgement.verdict) {
-            (Some(permit), Some(verdict)) => policies.breaker.record(now, permit, verdict),
-            (Some(permit), None) => policies.breaker.cancel(now, permit),
-            (None, _) => {}
-        }
     }
 
     fn settle_budget(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {

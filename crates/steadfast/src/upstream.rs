@@ -156,6 +156,15 @@ impl Policies {
         step
     }
 
+    /// What became of a permit: its verdict, or none.
+    pub(crate) fn settle(&mut self, now: Time, permit: Option<Permit>, verdict: Option<Verdict>) {
+        match (permit, verdict) {
+            (Some(permit), Some(verdict)) => self.breaker.record(now, permit, verdict),
+            (Some(permit), None) => self.breaker.cancel(now, permit),
+            (None, _) => {}
+        }
+    }
+
     /// A waiter goes away.
     pub(crate) fn leave(&mut self, now: Time, ticket: Ticket) {
         self.waiters.remove(&ticket);
@@ -367,11 +376,7 @@ impl Held {
         }
         let now = self.upstream.clock.now();
         self.upstream.with(|policies| {
-            match (permit, verdict) {
-                (Some(permit), Some(verdict)) => policies.breaker.record(now, permit, verdict),
-                (Some(permit), None) => policies.breaker.cancel(now, permit),
-                (None, _) => {}
-            }
+            policies.settle(now, permit, verdict);
             if let Some(slot) = slot {
                 policies.line.release(now, slot);
             }
