@@ -14,9 +14,9 @@
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use steadfast_http::Fault;
+use steadfast_http::{CallContext, Fault};
 use steadfast_policy::deadline::{self, Deadline};
 use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
@@ -40,6 +40,12 @@ pub(crate) struct Options<'a> {
     pub(crate) inherited: Option<Duration>,
     /// Whether an attempt that the deadline cuts may count against the upstream (1.5).
     pub(crate) timeout_is_evidence: bool,
+}
+
+/// What is left of the deadline of the request being served: as given for this call, or as its context has it.
+pub(crate) fn inherited(deadline: Option<Instant>, context: &CallContext) -> Option<Duration> {
+    let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+    left.into_iter().chain(context.time_left()).min()
 }
 
 /// How a call ended.

@@ -268,19 +268,13 @@ impl RequestBuilder {
         async move { ready?.stream().await }
     }
 
-    /// What is left of the deadline of the request being served.
-    fn inherited(&self) -> Option<Duration> {
-        let left = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        left.into_iter().chain(self.context.time_left()).min()
-    }
-
     /// The call as it is about to be made, or the first mistake in it.
     #[inline]
     fn ready(self, reading: Reading) -> Result<Ready, Error> {
         let options = Options {
             key: "",
             timeout: self.timeout,
-            inherited: self.inherited(),
+            inherited: call::inherited(self.deadline, &self.context),
             timeout_is_evidence: self.timeout_is_evidence,
         };
         let shared = Arc::clone(&self.shared);

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use steadfast_http::CallContext;
 
+use crate::call;
+
 /// What one call may choose, put into the extensions of its request; there the layer takes it out.
 ///
 /// ```
@@ -70,7 +72,6 @@ impl CallOptions {
 
     /// What is left of the deadline of the request being served.
     pub(super) fn inherited(&self) -> Option<Duration> {
-        let left = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        left.into_iter().chain(self.context.time_left()).min()
+        call::inherited(self.deadline, &self.context)
     }
 }
