@@ -70,7 +70,11 @@ async fn wait_in_line(
                     poll_at = at.max(now + Duration::from_nanos(1));
                 }
             }
-            ready!(timer.as_mut().poll_until(cx, &upstream.clock, poll_at));
+            let timer = timer.as_mut();
+            ready!(match missing {
+                Missing::Place => timer.poll_sleep(cx, &upstream.clock, poll_at),
+                Missing::Slot => timer.poll_until(cx, &upstream.clock, poll_at),
+            });
             call.now = call.now.max(poll_at);
         }
     })

@@ -212,7 +212,7 @@ impl<'a> Call<'a> {
     ) {
         let upstream = self.upstream;
         upstream.events.emit(|| Event::Retry { upstream: upstream.name.clone(), attempt: number, wait, reason });
-        std::future::poll_fn(|cx| timer.as_mut().poll_until(cx, &upstream.clock, at)).await;
+        std::future::poll_fn(|cx| timer.as_mut().poll_sleep(cx, &upstream.clock, at)).await;
         // Reported as decided: a timer that fires a little late is not what was asked for.
         self.record_wait(self.now, at, reason);
         self.now = at.max(upstream.clock.now());

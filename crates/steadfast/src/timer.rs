@@ -54,6 +54,12 @@ impl Timer {
             None => Poll::Pending,
         }
     }
+
+    /// The same for a wait that the call itself asked for, a backoff or the time to a place, and not a limit on what
+    /// somebody else does: nothing but time can end it.
+    pub(crate) fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
+        self.poll_until(cx, clock, at)
+    }
 }
 
 /// Waits for `future` until `limit`; `None` when the limit came first. A future that is ready in the same poll wins
