@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use steadfast_policy::breaker::{Breaker, BreakerConfig, Permit, Transition};
+use steadfast_policy::breaker::{Breaker, BreakerConfig, BreakerSnapshot, Permit, Transition};
 use steadfast_policy::budget::{Budget, BudgetConfig};
 use steadfast_policy::line::{Entry, Line, LineConfig, Missing, Refusal, Slot, Ticket};
 use steadfast_policy::retry::RetryRules;
@@ -258,6 +258,14 @@ impl Upstream {
             pool: None,
             closed: self.is_closed(),
         }
+    }
+
+    /// Whether nothing that matters would be forgotten with this upstream; `spent` says so of the breaker.
+    pub(crate) fn is_at_rest(&self, spent: impl FnOnce(&BreakerSnapshot) -> bool) -> bool {
+        let now = self.clock.now();
+        let policies = self.lock();
+        let is_idle = self.running.load(Ordering::SeqCst) == 0 && policies.line.is_at_rest(now);
+        is_idle && spent(&policies.breaker.snapshot(now))
     }
 
     // `closed` and `running` are two words that two threads write and read crosswise: whoever ends the last call must see
