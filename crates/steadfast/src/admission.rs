@@ -16,40 +16,36 @@ use steadfast_http::Sent;
 use steadfast_policy::breaker::Permit;
 use steadfast_policy::budget::RetryPermit;
 use steadfast_policy::line::{Missing, Slot, Ticket};
+use steadfast_policy::retry::Decision;
 use steadfast_policy::{Answer, Time, Verdict};
 
 use crate::call::Call;
 use crate::operation::{Judged, ResultKind};
+use crate::policies::{Entrant, Policies, Refused, Step};
 use crate::report::WaitReason;
 use crate::timer::Timer;
-use crate::upstream::{Entrant, Held, Policies, Refused, Step, Upstream};
+use crate::upstream::{Running, Upstream};
 
-/// Waits until the next attempt may start, or says why it may not.
-///
-/// Cancel safe: a waiter that is dropped gives its position up, and a grant that it had not seen goes to the next.
-pub(crate) async fn admit<'a>(
-    call: &mut Call<'a>,
-    timer: Pin<&mut Timer>,
-    retry: Option<PaidRetry<'a>>,
-) -> Result<Grant<'a>, Refused> {
-    let upstream = call.upstream;
-    let first = retry.is_none();
-    let who = Entrant { key: call.options.key, deadline: call.deadline.at(), first };
-    let (slot, permit) = match upstream.with(|policies| policies.enter(call.now, who))? {
-        Step::Granted(slot, permit) => (slot, permit),
-        Step::Queued(ticket, poll_at, missing) => wait_in_line(call, timer, first, ticket, poll_at, missing).await?,
-    };
-    Ok(Grant { upstream, slot: Some(slot), permit: Some(permit), retry: retry.and_then(PaidRetry::send), first })
+/// Asks whether the next attempt may start. The call's first question begins the call.
+#[inline]
+pub(crate) fn ask<'a>(call: &mut Call<'a>, first: bool) -> Result<Step, Refused> {
+    let who = Entrant { key: call.key, deadline: call.deadline.at(), first };
+    if !first {
+        return call.upstream.with(|policies| policies.enter(call.now, who));
+    }
+    let step = call.upstream.with(|policies| policies.begin(call.now, who))?;
+    call.running.has_begun(call.upstream);
+    Ok(step)
 }
 
 /// Stands in the line until the turn has come, and tells the report what was waited for.
-async fn wait_in_line(
+///
+/// Cancel safe: a waiter that is dropped gives its position up, and a grant that it had not seen goes to the next.
+pub(crate) async fn wait_in_line(
     call: &mut Call<'_>,
     mut timer: Pin<&mut Timer>,
     first: bool,
-    ticket: Ticket,
-    mut poll_at: Time,
-    mut missing: Missing,
+    (ticket, mut poll_at, mut missing): (Ticket, Time, Missing),
 ) -> Result<(Slot, Permit), Refused> {
     let upstream = call.upstream;
     let mut place = InLine { upstream, ticket: Some(ticket) };
@@ -117,7 +113,8 @@ impl<'a> PaidRetry<'a> {
         Self { upstream, permit: Some(permit) }
     }
 
-    fn send(mut self) -> Option<RetryPermit> {
+    /// The attempt goes.
+    pub(crate) fn send(mut self) -> Option<RetryPermit> {
         self.permit.take()
     }
 }
@@ -137,43 +134,63 @@ impl Drop for PaidRetry<'_> {
 /// after it was sent stays paid for.
 pub(crate) struct Grant<'a> {
     upstream: &'a Arc<Upstream>,
-    slot: Option<Slot>,
-    permit: Option<Permit>,
+    /// Taken when it is settled.
+    granted: Option<(Slot, Permit)>,
     retry: Option<RetryPermit>,
-    first: bool,
 }
 
-impl Grant<'_> {
-    /// Hands the attempt's result to the policies, and lets `then` decide in the same breath. What a response whose body
-    /// is still to come keeps is returned.
-    pub(crate) fn settle<R>(
-        mut self,
+impl<'a> Grant<'a> {
+    /// Of the call's first attempt if there is no `retry`.
+    #[inline]
+    pub(crate) fn new(upstream: &'a Arc<Upstream>, granted: (Slot, Permit), retry: Option<PaidRetry<'_>>) -> Self {
+        Self { upstream, granted: Some(granted), retry: retry.and_then(PaidRetry::send) }
+    }
+
+    /// Hands the attempt's result to the policies, and lets `decide` say in the same breath what follows. If that is not
+    /// another attempt, the call is over; what a response whose body is still to come keeps of it is returned.
+    #[inline]
+    pub(crate) fn settle(
+        &mut self,
         now: Time,
         judged: &Judged,
-        then: impl FnOnce(&mut Policies) -> R,
-    ) -> (R, Option<Held>) {
+        running: &mut Running<'_>,
+        decide: impl FnOnce(&mut Policies) -> Decision,
+    ) -> (Decision, Option<(Slot, Option<Permit>)>) {
         let upstream = self.upstream;
-        let held = if judged.result == ResultKind::Open { Some(self.hold(judged)) } else { None };
-        let decision = upstream.with(|policies| {
-            policies.settle(now, self.permit.take(), judged.judgement.verdict);
-            self.settle_budget(policies, now, judged);
-            if let Some(slot) = self.slot.take() {
-                policies.line.release(now, slot);
+        upstream.with(|policies| {
+            let kept = self.give_back(policies, now, judged);
+            let decision = decide(policies);
+            // Who waits for the last call of a closed upstream waits until that has also told what there was to tell.
+            let is_over = kept.is_none() && !matches!(decision, Decision::RetryAt { .. });
+            if is_over && !policies.is_closed() {
+                policies.end();
+                running.is_over();
             }
-            then(policies)
-        });
-        (decision, held)
+            (decision, kept)
+        })
     }
 
-    /// The slot stays taken until the body ends. So does the permit, unless the head has decided: a failure is one, and a
-    /// probe that is answered has found out what it was sent for (7.6).
-    fn hold(&mut self, judged: &Judged) -> Held {
+    /// Gives back what the attempt has no more use for.
+    #[inline]
+    fn give_back(&mut self, policies: &mut Policies, now: Time, judged: &Judged) -> Option<(Slot, Option<Permit>)> {
+        let (slot, permit) = self.granted.take()?;
         let verdict = judged.judgement.verdict;
-        let undecided = matches!(verdict, Some(Verdict::Success | Verdict::Paced));
-        let permit = self.permit.take_if(|permit| undecided && !permit.is_probe());
-        Held::new(self.upstream, self.slot.take(), permit, verdict)
+        if judged.result == ResultKind::Open {
+            // The slot stays taken until the body ends. So does the permit, unless the head has decided: a failure is one,
+            // and a probe that is answered has found out what it was sent for (7.6).
+            let undecided = matches!(verdict, Some(Verdict::Success | Verdict::Paced)) && !permit.is_probe();
+            let (kept, spent) = if undecided { (Some(permit), None) } else { (None, Some(permit)) };
+            policies.settle(now, spent, verdict);
+            self.settle_budget(policies, now, judged);
+            return Some((slot, kept));
+        }
+        policies.settle(now, Some(permit), verdict);
+        self.settle_budget(policies, now, judged);
+        policies.line.release(now, slot);
+        None
     }
 
+    #[inline]
     fn settle_budget(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
         let answer = judged.judgement.answer;
         match self.retry.take() {
@@ -182,29 +199,30 @@ impl Grant<'_> {
                 policies.budget.retry_unsent(now, permit);
             }
             Some(permit) => policies.budget.retry_done(now, permit, answer),
-            None if self.first => policies.budget.first_done(now, answer),
-            None => {}
+            None => policies.budget.first_done(now, answer),
         }
     }
 }
 
 impl Drop for Grant<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let (permit, retry, slot) = (self.permit.take(), self.retry.take(), self.slot.take());
-        if permit.is_none() && retry.is_none() && slot.is_none() {
-            return;
-        }
+        let Some((slot, permit)) = self.granted.take() else { return };
+        self.cancel(slot, permit);
+    }
+}
+
+impl Grant<'_> {
+    #[cold]
+    fn cancel(&mut self, slot: Slot, permit: Permit) {
         let now = self.upstream.clock.now();
+        let retry = self.retry.take();
         self.upstream.with(|policies| {
-            if let Some(permit) = permit {
-                policies.breaker.cancel(now, permit);
-            }
+            policies.breaker.cancel(now, permit);
             if let Some(retry) = retry {
                 policies.budget.retry_done(now, retry, Answer::Failed);
             }
-            if let Some(slot) = slot {
-                policies.line.release(now, slot);
-            }
+            policies.line.release(now, slot);
         });
     }
 }

@@ -17,17 +17,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steadfast_http::{CallContext, Fault};
+use steadfast_policy::breaker::Permit;
 use steadfast_policy::deadline::{self, Deadline};
+use steadfast_policy::line::Slot;
 use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
-use crate::admission::{self, PaidRetry};
+use crate::admission::{self, Grant, PaidRetry};
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
+use crate::policies::{Refused, Step};
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
-use crate::upstream::{Held, Refused, Rules, Upstream};
+use crate::upstream::{Held, Rules, Running, Upstream};
 
 /// What the caller of one call may choose.
 #[derive(Clone, Copy, Debug)]
@@ -67,10 +70,12 @@ pub(crate) struct Finished<Out> {
 pub(crate) struct Call<'a> {
     pub(crate) upstream: &'a Arc<Upstream>,
     rules: &'a Rules,
-    pub(crate) options: Options<'a>,
+    pub(crate) key: &'a str,
+    timeout_is_evidence: bool,
     pub(crate) deadline: Deadline,
     pub(crate) now: Time,
     started: Time,
+    pub(crate) running: Running<'a>,
     report: Report,
 }
 
@@ -95,75 +100,87 @@ pub(crate) async fn run<O: Operation>(
     operation: &mut O,
     options: Options<'_>,
 ) -> Finished<O::Out> {
+    // Whatever lives across an await is kept small, and what a first attempt that succeeds does not need is boxed: moving
+    // such things about was most of what a call cost.
     let mut call = Call::begin(upstream, rules, options);
-    let mut results = Results { response: None, failure: None, held: None };
-    let Some(_running) = upstream.begin_call() else {
-        return call.finish(results, End::Refused(Refused::Closed));
-    };
+    let mut kept = Kept { response: None, failure: None };
     if call.deadline.is_expired(call.now) {
-        return call.finish(results, End::Refused(Refused::Deadline));
+        let refused = if upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
+        return call.refuse(kept, refused);
     }
     let mut timer = pin!(Timer::new());
     let mut paid: Option<PaidRetry<'_>> = None;
     let mut number = 0;
     loop {
-        let grant = match admission::admit(&mut call, timer.as_mut(), paid.take()).await {
-            Ok(grant) => grant,
-            Err(refused) => return call.finish(results, End::Refused(refused)),
+        let granted = match admission::ask(&mut call, paid.is_none()) {
+            Ok(Step::Granted(slot, permit)) => Ok((slot, permit)),
+            Ok(Step::Queued(ticket, poll_at, missing)) => {
+                let first = paid.is_none();
+                admission::wait_in_line(&mut call, timer.as_mut(), first, (ticket, poll_at, missing)).await
+            }
+            Err(refused) => Err(refused),
+        };
+        let mut grant = match granted {
+            Ok(granted) => Grant::new(upstream, granted, paid.take()),
+            Err(refused) => {
+                drop(paid);
+                return call.refuse(kept, refused);
+            }
         };
         number += 1;
         let attempt = Attempt { number, started: call.now, deadline: call.deadline.at() };
-        let (out, judged) = call.attempt(operation, attempt, timer.as_mut()).await;
-        let (decision, held) = grant.settle(call.now, &judged, |policies| {
-            let random = policies.random();
-            let (breaker, budget) = (&policies.breaker, &mut policies.budget);
-            retry::decide(&rules.retry, number, &judged.judgement, call.now, call.deadline, breaker, budget, random)
-        });
+        let limit = call.limit_of(attempt);
+        let out = {
+            // Dropped in here, before the slot is given back.
+            let future = pin!(operation.attempt(attempt));
+            timer::until(future, timer.as_mut(), &upstream.clock, limit).await
+        };
+        let judged = call.judge(operation, attempt, limit, out.as_ref());
+        let (decision, held) = call.settle(&mut grant, number, &judged);
         call.record_attempt(attempt, &judged);
-        results.keep(out, judged.result);
-        results.held = held.map(|held| Box::new(held.until(call.deadline.at())));
-        if let Some(end) = End::early(&judged) {
-            return call.finish(results, end);
-        }
-        match decision {
-            Decision::Return => return call.finish(results, End::Result(Ended::Response, None)),
-            Decision::GiveUp(reason) => {
+        let end = match (End::early(&judged), decision) {
+            (Some(end), _) => end,
+            (None, Decision::Return) => End::Result(Ended::Response, None),
+            (None, Decision::GiveUp(reason)) => {
                 let retry_after = call.worth_trying_after(reason, &judged);
-                return call.finish(results, End::Result(reason.into(), retry_after));
+                End::Result(reason.into(), retry_after)
             }
-            Decision::RetryAt { at, wait, reason, permit } => {
+            (None, Decision::RetryAt { at, wait, reason, permit }) => {
                 paid = Some(PaidRetry::new(upstream, permit));
+                kept.keep(out, judged.result);
                 call.wait_to_retry(number + 1, at, wait, reason.into(), timer.as_mut()).await;
+                continue;
             }
-        }
+        };
+        let held = held.map(|held| call.hand_over(held, judged.judgement.verdict));
+        let (response, failure) = kept.and(out, judged.result);
+        return call.finish(end, response, failure, held);
     }
 }
 
 impl<'a> Call<'a> {
+    #[inline]
     fn begin(upstream: &'a Arc<Upstream>, rules: &'a Rules, options: Options<'a>) -> Self {
         let now = upstream.clock.now();
         let inherited = options.inherited.map(|left| now + left);
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
-        Self { upstream, rules, options, deadline, now, started: now, report: Report::default() }
+        let (key, timeout_is_evidence) = (options.key, options.timeout_is_evidence);
+        let (running, report) = (Running::not_yet(), Report::default());
+        Self { upstream, rules, key, timeout_is_evidence, deadline, now, started: now, running, report }
     }
 
-    /// One try, cut at its own timeout or at the deadline, whichever comes first. Its future is dropped in here, before
-    /// the slot is given back.
-    async fn attempt<O: Operation>(
-        &mut self,
-        operation: &mut O,
-        attempt: Attempt,
-        timer: Pin<&mut Timer>,
-    ) -> (Option<O::Out>, Judged) {
-        let clock = &self.upstream.clock;
+    /// When the attempt is cut: at its own timeout or at the deadline, whichever comes first.
+    #[inline]
+    fn limit_of(&self, attempt: Attempt) -> Time {
         let own = self.rules.attempt_timeout.map_or(Time::MAX, |timeout| attempt.started + timeout);
-        let limit = own.min(attempt.deadline);
-        let out = {
-            let future = pin!(operation.attempt(attempt));
-            timer::until(future, timer, clock, limit).await
-        };
-        self.now = self.now.max(clock.now());
-        let mut judged = match &out {
+        own.min(attempt.deadline)
+    }
+
+    /// What an attempt that has ended, or was cut at `limit`, tells the policies.
+    #[inline]
+    fn judge<O: Operation>(&mut self, operation: &O, attempt: Attempt, limit: Time, out: Option<&O::Out>) -> Judged {
+        self.now = self.now.max(self.upstream.clock.now());
+        let mut judged = match out {
             Some(out) => operation.judge(self.now.since(attempt.started), out),
             None => {
                 self.now = self.now.max(limit);
@@ -178,15 +195,31 @@ impl<'a> Call<'a> {
         } else if asked_at.is_none() {
             judged.judgement.verdict = None;
         }
-        (out, judged)
+        judged
+    }
+
+    /// Gives back what the attempt held, and decides what follows.
+    #[inline]
+    fn settle(
+        &mut self,
+        grant: &mut Grant<'_>,
+        number: u32,
+        judged: &Judged,
+    ) -> (Decision, Option<(Slot, Option<Permit>)>) {
+        let (rules, now, deadline) = (&self.rules.retry, self.now, self.deadline);
+        grant.settle(now, judged, &mut self.running, |policies| {
+            let random = policies.random();
+            let (breaker, budget) = (&policies.breaker, &mut policies.budget);
+            retry::decide(rules, number, &judged.judgement, now, deadline, breaker, budget, random)
+        })
     }
 
     /// 1.5: an attempt that the deadline cut is evidence only if it had time enough to be answered.
     fn deadline_verdict(&self, asked_at: Time) -> Option<Verdict> {
         let rules = self.rules;
         let ran = self.now.since(asked_at);
-        let evidence = self.options.timeout_is_evidence
-            && deadline::is_timeout_evidence(ran, rules.timeout_evidence, rules.total_timeout);
+        let evidence =
+            self.timeout_is_evidence && deadline::is_timeout_evidence(ran, rules.timeout_evidence, rules.total_timeout);
         evidence.then_some(Verdict::Timeout)
     }
 
@@ -225,6 +258,7 @@ impl<'a> Call<'a> {
         }
     }
 
+    #[inline]
     fn record_attempt(&mut self, attempt: Attempt, judged: &Judged) {
         let record = AttemptRecord {
             number: attempt.number,
@@ -238,11 +272,48 @@ impl<'a> Call<'a> {
         upstream.events.emit_fine(|| Event::Attempt { upstream: upstream.name.clone(), attempt: record });
     }
 
-    fn finish<Out>(mut self, results: Results<Out>, end: End) -> Finished<Out> {
+    /// The call ends, but what its response holds on to lives on, in its place.
+    fn hand_over(&mut self, (slot, permit): (Slot, Option<Permit>), verdict: Option<Verdict>) -> Box<Held> {
+        self.running.is_over();
+        Box::new(Held::new(self.upstream, slot, permit, verdict, self.deadline.at()))
+    }
+
+    /// Ends a call that no attempt of has just ended.
+    #[cold]
+    fn refuse<Out>(self, kept: Kept<Out>, refused: Refused) -> Finished<Out> {
+        let response = kept.response.map(|response| *response);
+        self.finish(End::Refused(refused), response, kept.failure, None)
+    }
+
+    #[inline]
+    fn finish<Out>(
+        mut self,
+        end: End,
+        response: Option<Out>,
+        failure: Option<Box<Out>>,
+        held: Option<Box<Held>>,
+    ) -> Finished<Out> {
         let (ended, kind, retry_after) = end.explain();
         self.report.end(ended, self.now.since(self.started), retry_after);
+        if ended != Ended::Response {
+            self.tell_limit(&end, kind, retry_after);
+        }
         let upstream = self.upstream;
-        match end {
+        upstream.events.emit_fine(|| Event::Ended {
+            upstream: upstream.name.clone(),
+            ended,
+            answered: response.is_some(),
+            attempts: self.report.attempt_count(),
+            duration: self.report.duration(),
+        });
+        Finished { response, failure, kind, report: self.report, held }
+    }
+
+    /// Tells if it was a limit of ours that ended the call.
+    #[cold]
+    fn tell_limit(&self, end: &End, kind: ErrorKind, retry_after: Option<Duration>) {
+        let upstream = self.upstream;
+        match *end {
             End::Refused(Refused::Deadline | Refused::Closed) | End::Cut => {}
             End::Refused(_) | End::PoolFull => {
                 upstream.events.emit(|| Event::Rejected { upstream: upstream.name.clone(), kind, retry_after });
@@ -252,22 +323,12 @@ impl<'a> Call<'a> {
             }
             End::Result(..) => {}
         }
-        let answered = results.response.is_some();
-        let (attempts, duration) = (self.report.attempt_count(), self.report.duration());
-        upstream.events.emit_fine(|| Event::Ended {
-            upstream: upstream.name.clone(),
-            ended,
-            answered,
-            attempts,
-            duration,
-        });
-        let Results { response, failure, held } = results;
-        Finished { response, failure, kind, report: self.report, held }
     }
 }
 
 impl End {
     /// What ends the call whatever the retry rules say.
+    #[inline]
     fn early(judged: &Judged) -> Option<Self> {
         match (judged.result, judged.outcome) {
             (ResultKind::PoolFull, _) => Some(Self::PoolFull),
@@ -278,6 +339,7 @@ impl End {
     }
 
     /// The reason, the kind of error if no attempt got a response (7.2), and when to come back.
+    #[inline]
     fn explain(&self) -> (Ended, ErrorKind, Option<Duration>) {
         match *self {
             Self::Result(ended, retry_after) => (ended, ErrorKind::Unreachable, retry_after),
@@ -288,19 +350,28 @@ impl End {
     }
 }
 
-/// What the attempts have brought so far.
-struct Results<Out> {
-    response: Option<Out>,
+/// What the attempts before the last one have brought.
+struct Kept<Out> {
+    response: Option<Box<Out>>,
     failure: Option<Box<Out>>,
-    held: Option<Box<Held>>,
 }
 
-impl<Out> Results<Out> {
+impl<Out> Kept<Out> {
     fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
-        match kind {
-            ResultKind::Response | ResultKind::Open | ResultKind::StaleResponse => self.response = out,
-            // An attempt that was cut brings none; the one before it is still the latest.
-            ResultKind::Failure | ResultKind::PoolFull => self.failure = out.map(Box::new).or(self.failure.take()),
+        // An attempt that was cut brings none; the one before it is still the latest.
+        let Some(out) = out.map(Box::new) else { return };
+        match kind.is_response() {
+            true => self.response = Some(out),
+            false => self.failure = Some(out),
         }
+    }
+
+    /// The latest response and the latest failure, after an attempt that brought `out`.
+    #[inline]
+    fn and(self, out: Option<Out>, kind: ResultKind) -> (Option<Out>, Option<Box<Out>>) {
+        if kind.is_response() {
+            return (out, self.failure);
+        }
+        (self.response.map(|response| *response), out.map(Box::new).or(self.failure))
     }
 }

@@ -254,6 +254,12 @@ impl Breaker {
         self.events.pop()
     }
 
+    /// Whether [`poll_event`](Self::poll_event) would tell of one.
+    #[inline]
+    pub fn has_event(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// The state: `Open` until a probe has been taken, even when the cool-down is over, so that it never changes by
     /// being looked at. [`snapshot`](Self::snapshot) tells the two apart.
     pub fn state(&self, _now: Time) -> State {

@@ -293,6 +293,12 @@ impl Line {
         self.waiters.woken.pop_first().map(Ticket)
     }
 
+    /// Whether [`next_wake`](Self::next_wake) would name one.
+    #[inline]
+    pub fn has_wake(&self) -> bool {
+        !self.waiters.woken.is_empty()
+    }
+
     /// What the line looks like at `now`. Changes nothing: a lease that is over is not counted, though nobody has been
     /// given its slot yet.
     pub fn snapshot(&self, now: Time) -> LineSnapshot {
