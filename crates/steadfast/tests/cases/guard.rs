@@ -170,7 +170,7 @@ fn c11_4_each_kind_has_its_own_deadline() {
     ] {
         let clock = VirtualClock::new();
         let guard = builder.clock(clock.clone()).build().unwrap();
-        let error = clock.run(guard.call(|| pending::<Result<(), Failed>>())).unwrap().unwrap_err();
+        let error = clock.run(guard.call(pending::<Result<(), Failed>>)).unwrap().unwrap_err();
         assert_eq!((error.limit(), clock.now().as_nanos()), (Some(ErrorKind::Timeout), limit.as_nanos() as u64));
     }
 }
