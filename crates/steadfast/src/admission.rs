@@ -4,7 +4,7 @@
 //! 2. the line: a waiter holds nothing until a place of its key and a slot are free at once;
 //! 3. the breaker's permit, last of all, when the attempt is about to go.
 //!
-//! What is granted here is a guard. Dropping it anywhere gives everything back.
+//! What a call holds is in one guard ([`Hold`]). Dropping it anywhere gives everything back.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -24,19 +24,7 @@ use crate::operation::{Judged, ResultKind};
 use crate::policies::{Entrant, Policies, Refused, Step};
 use crate::report::WaitReason;
 use crate::timer::Timer;
-use crate::upstream::{Running, Upstream};
-
-/// Asks whether the next attempt may start. The call's first question begins the call.
-#[inline]
-pub(crate) fn ask<'a>(call: &mut Call<'a>, first: bool) -> Result<Step, Refused> {
-    let who = Entrant { key: call.key, deadline: call.deadline.at(), first };
-    if !first {
-        return call.upstream.with(|policies| policies.enter(call.now, who));
-    }
-    let step = call.upstream.with(|policies| policies.begin(call.now, who))?;
-    call.running.has_begun(call.upstream);
-    Ok(step)
-}
+use crate::upstream::{Kept, Upstream};
 
 /// Stands in the line until the turn has come, and tells the report what was waited for.
 ///
@@ -44,10 +32,9 @@ pub(crate) fn ask<'a>(call: &mut Call<'a>, first: bool) -> Result<Step, Refused>
 pub(crate) async fn wait_in_line(
     call: &mut Call<'_>,
     mut timer: Pin<&mut Timer>,
-    first: bool,
     (ticket, mut poll_at, mut missing): (Ticket, Time, Missing),
 ) -> Result<(Slot, Permit), Refused> {
-    let upstream = call.upstream;
+    let (upstream, first) = (call.upstream, call.hold.is_first());
     let mut place = InLine { upstream, ticket: Some(ticket) };
     let mut since = call.now;
     let result = poll_fn(|cx| {
@@ -102,69 +89,82 @@ impl Drop for InLine<'_> {
     }
 }
 
-/// A retry that the budget has paid for and that was not sent yet; dropping it gives the money back (2.9).
-pub(crate) struct PaidRetry<'a> {
-    upstream: &'a Upstream,
-    permit: Option<RetryPermit>,
-}
-
-impl<'a> PaidRetry<'a> {
-    pub(crate) fn new(upstream: &'a Upstream, permit: RetryPermit) -> Self {
-        Self { upstream, permit: Some(permit) }
-    }
-
-    /// The attempt goes.
-    pub(crate) fn send(mut self) -> Option<RetryPermit> {
-        self.permit.take()
-    }
-}
-
-impl Drop for PaidRetry<'_> {
-    fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
-            let now = self.upstream.clock.now();
-            self.upstream.with(|policies| policies.budget.retry_unsent(now, permit));
-        }
-    }
-}
-
-/// An attempt that may go: its slot, its permit, and the retry it was paid from.
+/// What a call holds: its place among the running ones, an attempt that may go, a retry that the budget has paid for.
 ///
-/// Settling it records the verdict, then returns the slot (0.2). Dropping it is no verdict; a retry that was dropped
-/// after it was sent stays paid for.
-pub(crate) struct Grant<'a> {
+/// Settling an attempt records its verdict, then returns its slot (0.2). Dropping this is no verdict; a retry that was not
+/// sent is paid back (2.9), one that was stays paid for.
+pub(crate) struct Hold<'a> {
     upstream: &'a Arc<Upstream>,
-    /// Taken when it is settled.
+    is_running: bool,
+    /// The attempt that is under way.
     granted: Option<(Slot, Permit)>,
+    /// What the present attempt was paid from, or the next one is. The first is not paid for.
     retry: Option<RetryPermit>,
 }
 
-impl<'a> Grant<'a> {
-    /// Of the call's first attempt if there is no `retry`.
+impl<'a> Hold<'a> {
+    /// Of a call that has not begun.
     #[inline]
-    pub(crate) fn new(upstream: &'a Arc<Upstream>, granted: (Slot, Permit), retry: Option<PaidRetry<'_>>) -> Self {
-        Self { upstream, granted: Some(granted), retry: retry.and_then(PaidRetry::send) }
+    pub(crate) fn new(upstream: &'a Arc<Upstream>) -> Self {
+        Self { upstream, is_running: false, granted: None, retry: None }
+    }
+
+    /// Asks whether the next attempt may start. The call's first question begins the call.
+    #[inline]
+    pub(crate) fn ask(&mut self, now: Time, key: &str, deadline: Time) -> Result<Step, Refused> {
+        let who = Entrant { key, deadline, first: self.is_first() };
+        if self.is_running {
+            return self.upstream.with(|policies| policies.enter(now, who));
+        }
+        let step = self.upstream.with(|policies| policies.begin(now, who))?;
+        self.is_running = true;
+        Ok(step)
+    }
+
+    /// Whether the attempt that is under way or to come is the call's first.
+    #[inline]
+    pub(crate) fn is_first(&self) -> bool {
+        self.retry.is_none()
+    }
+
+    /// An attempt may go.
+    #[inline]
+    pub(crate) fn grant(&mut self, granted: (Slot, Permit)) {
+        self.granted = Some(granted);
+    }
+
+    /// The next attempt is paid for.
+    pub(crate) fn pay(&mut self, retry: RetryPermit) {
+        self.retry = Some(retry);
+    }
+
+    /// The next attempt does not go after all.
+    pub(crate) fn refund(&mut self, now: Time) {
+        if let Some(retry) = self.retry.take() {
+            self.upstream.with(|policies| policies.budget.retry_unsent(now, retry));
+        }
     }
 
     /// Hands the attempt's result to the policies, and lets `decide` say in the same breath what follows. If that is not
-    /// another attempt, the call is over; what a response whose body is still to come keeps of it is returned.
+    /// another attempt, the call is over. Of a response whose body is still to come, what it keeps is returned; it takes
+    /// over the call's place among the running ones.
     #[inline]
     pub(crate) fn settle(
         &mut self,
         now: Time,
         judged: &Judged,
-        running: &mut Running<'_>,
         decide: impl FnOnce(&mut Policies) -> Decision,
-    ) -> (Decision, Option<(Slot, Option<Permit>)>) {
+    ) -> (Decision, Option<Kept>) {
         let upstream = self.upstream;
         upstream.with(|policies| {
             let kept = self.give_back(policies, now, judged);
             let decision = decide(policies);
-            // Who waits for the last call of a closed upstream waits until that has also told what there was to tell.
-            let is_over = kept.is_none() && !matches!(decision, Decision::RetryAt { .. });
-            if is_over && !policies.is_closed() {
+            if kept.is_some() {
+                self.is_running = false;
+            } else if !matches!(decision, Decision::RetryAt { .. }) && !policies.is_closed() {
+                // Who waits for the last call of a closed upstream waits until it has told what there is to tell, too.
                 policies.end();
-                running.is_over();
+                self.is_running = false;
             }
             (decision, kept)
         })
@@ -172,7 +172,7 @@ impl<'a> Grant<'a> {
 
     /// Gives back what the attempt has no more use for.
     #[inline]
-    fn give_back(&mut self, policies: &mut Policies, now: Time, judged: &Judged) -> Option<(Slot, Option<Permit>)> {
+    fn give_back(&mut self, policies: &mut Policies, now: Time, judged: &Judged) -> Option<Kept> {
         let (slot, permit) = self.granted.take()?;
         let verdict = judged.judgement.verdict;
         if judged.result == ResultKind::Open {
@@ -202,27 +202,34 @@ impl<'a> Grant<'a> {
             None => policies.budget.first_done(now, answer),
         }
     }
-}
 
-impl Drop for Grant<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        let Some((slot, permit)) = self.granted.take() else { return };
-        self.cancel(slot, permit);
+    /// The call is dropped, or refused, or the last one of a closed upstream.
+    #[cold]
+    fn let_go(&mut self) {
+        let now = self.upstream.clock.now();
+        let (granted, retry) = (self.granted.take(), self.retry.take());
+        self.upstream.with(|policies| {
+            match retry {
+                Some(retry) if granted.is_some() => policies.budget.retry_done(now, retry, Answer::Failed),
+                Some(retry) => policies.budget.retry_unsent(now, retry),
+                None => {}
+            }
+            if let Some((slot, permit)) = granted {
+                policies.breaker.cancel(now, permit);
+                policies.line.release(now, slot);
+            }
+            if self.is_running {
+                policies.end();
+            }
+        });
     }
 }
 
-impl Grant<'_> {
-    #[cold]
-    fn cancel(&mut self, slot: Slot, permit: Permit) {
-        let now = self.upstream.clock.now();
-        let retry = self.retry.take();
-        self.upstream.with(|policies| {
-            policies.breaker.cancel(now, permit);
-            if let Some(retry) = retry {
-                policies.budget.retry_done(now, retry, Answer::Failed);
-            }
-            policies.line.release(now, slot);
-        });
+impl Drop for Hold<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.is_running || self.granted.is_some() || self.retry.is_some() {
+            self.let_go();
+        }
     }
 }

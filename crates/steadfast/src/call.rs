@@ -17,20 +17,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steadfast_http::{CallContext, Fault};
-use steadfast_policy::breaker::Permit;
 use steadfast_policy::deadline::{self, Deadline};
-use steadfast_policy::line::Slot;
 use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
-use crate::admission::{self, Grant, PaidRetry};
+use crate::admission::{self, Hold};
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::policies::{Refused, Step};
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
-use crate::upstream::{Held, Rules, Running, Upstream};
+use crate::upstream::{Held, Kept, Rules, Upstream};
 
 /// What the caller of one call may choose.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +73,9 @@ pub(crate) struct Call<'a> {
     pub(crate) deadline: Deadline,
     pub(crate) now: Time,
     started: Time,
-    pub(crate) running: Running<'a>,
-    report: Report,
+    pub(crate) hold: Hold<'a>,
+    /// What happened before the last attempt.
+    before: Option<Box<Report>>,
 }
 
 /// Why the loop stopped.
@@ -94,67 +93,66 @@ enum End {
 /// Runs one operation under the protection of its upstream.
 ///
 /// Cancel safe: dropping the future gives back slot, place, permit and budget, and is no verdict (1.6).
-pub(crate) async fn run<O: Operation>(
-    upstream: &Arc<Upstream>,
-    rules: &Rules,
-    operation: &mut O,
-    options: Options<'_>,
-) -> Finished<O::Out> {
-    // Whatever lives across an await is kept small, and what a first attempt that succeeds does not need is boxed: moving
-    // such things about was most of what a call cost.
+#[inline]
+pub(crate) fn run<'a, O: Operation>(
+    upstream: &'a Arc<Upstream>,
+    rules: &'a Rules,
+    operation: &'a mut O,
+    options: Options<'a>,
+) -> impl Future<Output = Finished<O::Out>> {
+    // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed: to move such
+    // things about was most of what a call cost. For the same reason the call is made out here, and only once.
     let mut call = Call::begin(upstream, rules, options);
-    let mut kept = Kept { response: None, failure: None };
-    if call.deadline.is_expired(call.now) {
-        let refused = if upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
-        return call.refuse(kept, refused);
-    }
-    let mut timer = pin!(Timer::new());
-    let mut paid: Option<PaidRetry<'_>> = None;
-    let mut number = 0;
-    loop {
-        let granted = match admission::ask(&mut call, paid.is_none()) {
-            Ok(Step::Granted(slot, permit)) => Ok((slot, permit)),
-            Ok(Step::Queued(ticket, poll_at, missing)) => {
-                let first = paid.is_none();
-                admission::wait_in_line(&mut call, timer.as_mut(), first, (ticket, poll_at, missing)).await
+    async move {
+        if call.deadline.is_expired(call.now) {
+            let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
+            return call.refuse(Earlier::default(), refused);
+        }
+        let mut timer = pin!(Timer::new());
+        let mut earlier = Earlier::default();
+        let mut number = 0;
+        loop {
+            let granted = match call.hold.ask(call.now, call.key, call.deadline.at()) {
+                Ok(Step::Granted(slot, permit)) => Ok((slot, permit)),
+                Ok(Step::Queued(ticket, poll_at, missing)) => {
+                    let waiting = (ticket, poll_at, missing);
+                    Box::pin(admission::wait_in_line(&mut call, timer.as_mut(), waiting)).await
+                }
+                Err(refused) => Err(refused),
+            };
+            match granted {
+                Ok(granted) => call.hold.grant(granted),
+                Err(refused) => return call.refuse(earlier, refused),
             }
-            Err(refused) => Err(refused),
-        };
-        let mut grant = match granted {
-            Ok(granted) => Grant::new(upstream, granted, paid.take()),
-            Err(refused) => {
-                drop(paid);
-                return call.refuse(kept, refused);
-            }
-        };
-        number += 1;
-        let attempt = Attempt { number, started: call.now, deadline: call.deadline.at() };
-        let limit = call.limit_of(attempt);
-        let out = {
-            // Dropped in here, before the slot is given back.
-            let future = pin!(operation.attempt(attempt));
-            timer::until(future, timer.as_mut(), &upstream.clock, limit).await
-        };
-        let judged = call.judge(operation, attempt, limit, out.as_ref());
-        let (decision, held) = call.settle(&mut grant, number, &judged);
-        call.record_attempt(attempt, &judged);
-        let end = match (End::early(&judged), decision) {
-            (Some(end), _) => end,
-            (None, Decision::Return) => End::Result(Ended::Response, None),
-            (None, Decision::GiveUp(reason)) => {
-                let retry_after = call.worth_trying_after(reason, &judged);
-                End::Result(reason.into(), retry_after)
-            }
-            (None, Decision::RetryAt { at, wait, reason, permit }) => {
-                paid = Some(PaidRetry::new(upstream, permit));
-                kept.keep(out, judged.result);
-                call.wait_to_retry(number + 1, at, wait, reason.into(), timer.as_mut()).await;
-                continue;
-            }
-        };
-        let held = held.map(|held| call.hand_over(held, judged.judgement.verdict));
-        let (response, failure) = kept.and(out, judged.result);
-        return call.finish(end, response, failure, held);
+            number += 1;
+            let started = call.now;
+            let out = {
+                // Dropped in here, before the slot is given back.
+                let future = pin!(operation.attempt(call.attempt(number, started)));
+                timer::until(future, timer.as_mut(), &call.upstream.clock, call.limit(started)).await
+            };
+            let attempt = call.attempt(number, started);
+            let judged = call.judge(operation, attempt, out.as_ref());
+            let (decision, kept) = call.settle(number, &judged);
+            let record = call.record(attempt, &judged);
+            let end = match (End::early(&judged), decision) {
+                (Some(end), _) => end,
+                (None, Decision::Return) => End::Result(Ended::Response, None),
+                (None, Decision::GiveUp(reason)) => {
+                    End::Result(reason.into(), call.worth_trying_after(reason, &judged))
+                }
+                (None, Decision::RetryAt { at, wait, reason, permit }) => {
+                    call.hold.pay(permit);
+                    call.before().push_attempt(record);
+                    earlier.keep(out, judged.result);
+                    Box::pin(call.wait_to_retry(number + 1, at, wait, reason.into(), timer.as_mut())).await;
+                    continue;
+                }
+            };
+            let held = kept.map(|kept| call.held(kept, &judged));
+            let (response, failure) = earlier.and(out, judged.result);
+            return call.finish(end, Some(record), response, failure, held);
+        }
     }
 }
 
@@ -165,24 +163,30 @@ impl<'a> Call<'a> {
         let inherited = options.inherited.map(|left| now + left);
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
         let (key, timeout_is_evidence) = (options.key, options.timeout_is_evidence);
-        let (running, report) = (Running::not_yet(), Report::default());
-        Self { upstream, rules, key, timeout_is_evidence, deadline, now, started: now, running, report }
+        let (hold, before) = (Hold::new(upstream), None);
+        Self { upstream, rules, key, timeout_is_evidence, deadline, now, started: now, hold, before }
     }
 
-    /// When the attempt is cut: at its own timeout or at the deadline, whichever comes first.
     #[inline]
-    fn limit_of(&self, attempt: Attempt) -> Time {
-        let own = self.rules.attempt_timeout.map_or(Time::MAX, |timeout| attempt.started + timeout);
-        own.min(attempt.deadline)
+    fn attempt(&self, number: u32, started: Time) -> Attempt {
+        Attempt { number, started, deadline: self.deadline.at() }
     }
 
-    /// What an attempt that has ended, or was cut at `limit`, tells the policies.
+    /// When an attempt is cut: at its own timeout or at the deadline, whichever comes first.
     #[inline]
-    fn judge<O: Operation>(&mut self, operation: &O, attempt: Attempt, limit: Time, out: Option<&O::Out>) -> Judged {
+    fn limit(&self, started: Time) -> Time {
+        let own = self.rules.attempt_timeout.map_or(Time::MAX, |timeout| started + timeout);
+        own.min(self.deadline.at())
+    }
+
+    /// What an attempt that has ended, or was cut, tells the policies.
+    #[inline]
+    fn judge<O: Operation>(&mut self, operation: &O, attempt: Attempt, out: Option<&O::Out>) -> Judged {
         self.now = self.now.max(self.upstream.clock.now());
         let mut judged = match out {
             Some(out) => operation.judge(self.now.since(attempt.started), out),
             None => {
+                let limit = self.limit(attempt.started);
                 self.now = self.now.max(limit);
                 operation.judge_cut(if limit == attempt.deadline { Fault::Deadline } else { Fault::AttemptTimeout })
             }
@@ -200,14 +204,9 @@ impl<'a> Call<'a> {
 
     /// Gives back what the attempt held, and decides what follows.
     #[inline]
-    fn settle(
-        &mut self,
-        grant: &mut Grant<'_>,
-        number: u32,
-        judged: &Judged,
-    ) -> (Decision, Option<(Slot, Option<Permit>)>) {
+    fn settle(&mut self, number: u32, judged: &Judged) -> (Decision, Option<Kept>) {
         let (rules, now, deadline) = (&self.rules.retry, self.now, self.deadline);
-        grant.settle(now, judged, &mut self.running, |policies| {
+        self.hold.settle(now, judged, |policies| {
             let random = policies.random();
             let (breaker, budget) = (&policies.breaker, &mut policies.budget);
             retry::decide(rules, number, &judged.judgement, now, deadline, breaker, budget, random)
@@ -252,14 +251,19 @@ impl<'a> Call<'a> {
     }
 
     pub(crate) fn record_wait(&mut self, from: Time, to: Time, reason: WaitReason) {
-        let duration = to.since(from);
+        let (start, duration) = (from.since(self.started), to.since(from));
         if !duration.is_zero() {
-            self.report.push_wait(WaitRecord { start: from.since(self.started), duration, reason });
+            self.before().push_wait(WaitRecord { start, duration, reason });
         }
     }
 
+    fn before(&mut self) -> &mut Report {
+        self.before.get_or_insert_default()
+    }
+
+    /// An attempt that has ended, for the report; whoever listens is told.
     #[inline]
-    fn record_attempt(&mut self, attempt: Attempt, judged: &Judged) {
+    fn record(&self, attempt: Attempt, judged: &Judged) -> AttemptRecord {
         let record = AttemptRecord {
             number: attempt.number,
             start: attempt.started.since(self.started),
@@ -267,62 +271,66 @@ impl<'a> Call<'a> {
             outcome: judged.outcome,
             sent: judged.sent,
         };
-        self.report.push_attempt(record);
         let upstream = self.upstream;
         upstream.events.emit_fine(|| Event::Attempt { upstream: upstream.name.clone(), attempt: record });
+        record
     }
 
-    /// The call ends, but what its response holds on to lives on, in its place.
-    fn hand_over(&mut self, (slot, permit): (Slot, Option<Permit>), verdict: Option<Verdict>) -> Box<Held> {
-        self.running.is_over();
-        Box::new(Held::new(self.upstream, slot, permit, verdict, self.deadline.at()))
+    /// What the response holds on to when the call has ended.
+    fn held(&self, kept: Kept, judged: &Judged) -> Box<Held> {
+        Box::new(Held::new(self.upstream, kept, judged.judgement.verdict, self.deadline.at()))
     }
 
-    /// Ends a call that no attempt of has just ended.
+    /// Ends a call whose next attempt may not go.
     #[cold]
-    fn refuse<Out>(self, kept: Kept<Out>, refused: Refused) -> Finished<Out> {
-        let response = kept.response.map(|response| *response);
-        self.finish(End::Refused(refused), response, kept.failure, None)
+    fn refuse<Out>(mut self, earlier: Earlier<Out>, refused: Refused) -> Finished<Out> {
+        self.hold.refund(self.now);
+        let response = earlier.response.map(|response| *response);
+        self.finish(End::Refused(refused), None, response, earlier.failure, None)
     }
 
     #[inline]
     fn finish<Out>(
-        mut self,
+        self,
         end: End,
+        last: Option<AttemptRecord>,
         response: Option<Out>,
         failure: Option<Box<Out>>,
         held: Option<Box<Held>>,
     ) -> Finished<Out> {
         let (ended, kind, retry_after) = end.explain();
-        self.report.end(ended, self.now.since(self.started), retry_after);
-        if ended != Ended::Response {
-            self.tell_limit(&end, kind, retry_after);
+        let mut report = self.before.map_or_else(Report::default, |before| *before);
+        if let Some(last) = last {
+            report.push_attempt(last);
         }
+        report.end(ended, self.now.since(self.started), retry_after);
         let upstream = self.upstream;
+        if ended != Ended::Response {
+            tell_limit(upstream, &end, kind, retry_after);
+        }
         upstream.events.emit_fine(|| Event::Ended {
             upstream: upstream.name.clone(),
             ended,
             answered: response.is_some(),
-            attempts: self.report.attempt_count(),
-            duration: self.report.duration(),
+            attempts: report.attempt_count(),
+            duration: report.duration(),
         });
-        Finished { response, failure, kind, report: self.report, held }
+        Finished { response, failure, kind, report, held }
     }
+}
 
-    /// Tells if it was a limit of ours that ended the call.
-    #[cold]
-    fn tell_limit(&self, end: &End, kind: ErrorKind, retry_after: Option<Duration>) {
-        let upstream = self.upstream;
-        match *end {
-            End::Refused(Refused::Deadline | Refused::Closed) | End::Cut => {}
-            End::Refused(_) | End::PoolFull => {
-                upstream.events.emit(|| Event::Rejected { upstream: upstream.name.clone(), kind, retry_after });
-            }
-            End::Result(reason @ (Ended::BudgetCeiling | Ended::BudgetEfficacy), _) => {
-                upstream.events.emit(|| Event::BudgetDenied { upstream: upstream.name.clone(), reason });
-            }
-            End::Result(..) => {}
+/// Tells if it was a limit of ours that ended the call.
+#[cold]
+fn tell_limit(upstream: &Upstream, end: &End, kind: ErrorKind, retry_after: Option<Duration>) {
+    match *end {
+        End::Refused(Refused::Deadline | Refused::Closed) | End::Cut => {}
+        End::Refused(_) | End::PoolFull => {
+            upstream.events.emit(|| Event::Rejected { upstream: upstream.name.clone(), kind, retry_after });
         }
+        End::Result(reason @ (Ended::BudgetCeiling | Ended::BudgetEfficacy), _) => {
+            upstream.events.emit(|| Event::BudgetDenied { upstream: upstream.name.clone(), reason });
+        }
+        End::Result(..) => {}
     }
 }
 
@@ -351,19 +359,23 @@ impl End {
 }
 
 /// What the attempts before the last one have brought.
-struct Kept<Out> {
+struct Earlier<Out> {
     response: Option<Box<Out>>,
     failure: Option<Box<Out>>,
 }
 
-impl<Out> Kept<Out> {
+impl<Out> Default for Earlier<Out> {
+    fn default() -> Self {
+        Self { response: None, failure: None }
+    }
+}
+
+impl<Out> Earlier<Out> {
     fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
         // An attempt that was cut brings none; the one before it is still the latest.
         let Some(out) = out.map(Box::new) else { return };
-        match kind.is_response() {
-            true => self.response = Some(out),
-            false => self.failure = Some(out),
-        }
+        let place = if kind.is_response() { &mut self.response } else { &mut self.failure };
+        *place = Some(out);
     }
 
     /// The latest response and the latest failure, after an attempt that brought `out`.

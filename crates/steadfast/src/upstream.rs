@@ -136,36 +136,8 @@ impl Upstream {
     }
 }
 
-/// A call's place among the running ones, if it has begun. Dropping it gives it up.
-pub(crate) struct Running<'a>(Option<&'a Upstream>);
-
-impl<'a> Running<'a> {
-    /// Of a call that has not begun.
-    pub(crate) fn not_yet() -> Self {
-        Self(None)
-    }
-
-    /// The policies have counted it.
-    #[inline]
-    pub(crate) fn has_begun(&mut self, upstream: &'a Upstream) {
-        self.0 = Some(upstream);
-    }
-
-    /// The policies count it no more, or somebody else ends it.
-    #[inline]
-    pub(crate) fn is_over(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Running<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(upstream) = self.0.take() {
-            upstream.with(Policies::end);
-        }
-    }
-}
+/// What a response whose body is still to come keeps of its attempt.
+pub(crate) type Kept = (Slot, Option<Permit>);
 
 /// What an attempt holds on to while its response is still being read: the slot, the permit whose verdict is not known
 /// yet, and the call's place among the running ones. Dropping it gives all of it back, and is no verdict (7.6).
@@ -181,14 +153,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// It takes the place of its call among the running ones over, which must not give that up itself.
-    pub(crate) fn new(
-        upstream: &Arc<Upstream>,
-        slot: Slot,
-        permit: Option<Permit>,
-        at_end: Option<Verdict>,
-        deadline: Time,
-    ) -> Self {
+    /// It has the place among the running ones that its call had.
+    pub(crate) fn new(upstream: &Arc<Upstream>, (slot, permit): Kept, at_end: Option<Verdict>, deadline: Time) -> Self {
         Self { upstream: Arc::clone(upstream), slot: Some(slot), permit, at_end, deadline }
     }
 
