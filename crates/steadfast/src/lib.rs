@@ -20,6 +20,7 @@
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
+mod alarm;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod call;

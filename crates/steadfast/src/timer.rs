@@ -1,24 +1,19 @@
-//! One pinned timer per call, made when the call first has to wait, and re-armed for whatever limit comes next.
+//! One timer per call, armed when the call first has to wait, and again for whatever limit comes next.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use pin_project_lite::pin_project;
 use steadfast_policy::Time;
-use tokio::time::Sleep;
 
+use crate::alarm::Alarm;
 use crate::clock::Clock;
 #[cfg(feature = "testing")]
 use crate::testing::VirtualTimer;
 
-pin_project! {
-    /// A timer that costs nothing until it is first polled.
-    pub(crate) struct Timer {
-        #[pin]
-        sleep: Option<Sleep>,
-        armed: Time,
-        virtual_timer: VirtualSlot,
-    }
+/// A timer that costs nothing until it is first polled.
+pub(crate) struct Timer {
+    alarm: Option<Box<Alarm>>,
+    virtual_timer: VirtualSlot,
 }
 
 #[cfg(feature = "testing")]
@@ -27,8 +22,9 @@ type VirtualSlot = VirtualTimer;
 type VirtualSlot = ();
 
 impl Timer {
+    #[inline]
     pub(crate) fn new() -> Self {
-        Self { sleep: None, armed: Time::ZERO, virtual_timer: VirtualSlot::default() }
+        Self { alarm: None, virtual_timer: VirtualSlot::default() }
     }
 
     /// Ready once `at` has come; until then the task is woken at that instant. `Time::MAX` never comes.
@@ -36,29 +32,28 @@ impl Timer {
         if at == Time::MAX {
             return Poll::Pending;
         }
-        let mut this = self.project();
+        let this = self.get_mut();
         #[cfg(feature = "testing")]
         if let Some(clock) = clock.as_virtual() {
             return this.virtual_timer.poll_until(cx, clock, at);
         }
-        if this.sleep.is_none() || *this.armed != at {
-            let Some(instant) = clock.instant(at) else { return Poll::Pending };
-            match this.sleep.as_mut().as_pin_mut() {
-                Some(sleep) => sleep.reset(instant),
-                None => this.sleep.set(Some(tokio::time::sleep_until(instant))),
-            }
-            *this.armed = at;
-        }
-        match this.sleep.as_pin_mut() {
-            Some(sleep) => sleep.poll(cx),
-            None => Poll::Pending,
-        }
+        let Some(instant) = clock.instant(at) else { return Poll::Pending };
+        this.alarm.get_or_insert_with(|| Alarm::before(instant)).poll(cx, instant)
     }
 
     /// The same for a wait that the call itself asked for, a backoff or the time to a place, and not a limit on what
     /// somebody else does: nothing but time can end it.
     pub(crate) fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
         self.poll_until(cx, clock, at)
+    }
+}
+
+impl Drop for Timer {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(alarm) = self.alarm.take() {
+            alarm.rest();
+        }
     }
 }
 
