@@ -20,6 +20,8 @@ use crate::error::ErrorKind;
 use crate::event::{Event, EventHook};
 use crate::report::Ended;
 use crate::snapshot::Snapshot;
+#[cfg(feature = "testing")]
+use crate::testing::LineSetting;
 use crate::timer::{self, Timer};
 
 /// What the loop itself needs to know of the configuration. Each call keeps those it began with.
@@ -60,6 +62,8 @@ pub(crate) struct Policies {
     pub(crate) line: Line,
     random: fastrand::Rng,
     waiters: HashMap<Ticket, Waker>,
+    #[cfg(feature = "testing")]
+    line_setting: LineSetting,
 }
 
 /// What a change of the policies means to others, who do not know of it yet.
@@ -137,9 +141,19 @@ impl Policies {
     /// Asks to start an attempt: the breaker's refusal first, so that a refused call spends no place, then the line,
     /// and the permit last.
     pub(crate) fn enter(&mut self, now: Time, who: Entrant<'_>) -> Result<Step, Refused> {
+        #[cfg(feature = "testing")]
+        self.line_setting.follow(now, &mut self.line);
         self.breaker.check(now).map_err(|refused| Refused::CircuitOpen { retry_after: refused.retry_after })?;
         let entry = self.line.enter(now, who.key, who.deadline);
         self.step(now, entry, who.first)
+    }
+
+    /// Other limits for the line.
+    pub(crate) fn reconfigure_line(&mut self, now: Time, config: LineConfig) {
+        #[cfg(feature = "testing")]
+        self.line_setting.change(now, &mut self.line, config);
+        #[cfg(not(feature = "testing"))]
+        self.line.reconfigure(now, config);
     }
 
     /// Asks again for a waiter; `waker` is called when its turn may have come.
@@ -195,6 +209,8 @@ impl Policies {
 
 impl Upstream {
     pub(crate) fn new(name: Arc<str>, setup: Setup, clock: Clock, events: EventHook) -> Self {
+        #[cfg(feature = "testing")]
+        let line_setting = LineSetting::new(setup.line, &clock);
         Self {
             name,
             clock,
@@ -205,6 +221,8 @@ impl Upstream {
                 line: Line::new(setup.line),
                 random: setup.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
                 waiters: HashMap::new(),
+                #[cfg(feature = "testing")]
+                line_setting,
             }),
             closed: AtomicBool::new(false),
             running: AtomicUsize::new(0),

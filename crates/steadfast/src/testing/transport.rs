@@ -271,7 +271,7 @@ impl Exchange for Script {
             };
             self.see(head, body);
             if !step.after.is_zero() {
-                clock.wait(step.after).await;
+                clock.work(step.after).await;
             }
             match step.action {
                 Action::Respond { status, headers, body, rest } => {
@@ -286,11 +286,11 @@ impl Exchange for Script {
                 }
                 Action::Hang => {
                     let timeout = self.state().read_timeout;
-                    clock.wait(timeout).await;
+                    clock.work(timeout).await;
                     Err(TransportError::new(Fault::ReadTimeout, Sent::Unknown))
                 }
                 Action::Drip { every } => loop {
-                    clock.wait(every).await;
+                    clock.work(every).await;
                 },
             }
         })
@@ -343,7 +343,7 @@ impl Body for Playing {
                 End::Stall => Poll::Pending,
             };
         }
-        ready!(this.timer.as_mut().poll_until(cx, &this.clock, this.at));
+        ready!(this.timer.as_mut().poll_work(cx, &this.clock, this.at));
         let piece = this.pieces.pop_front().map(|(_, bytes)| bytes).unwrap_or_default();
         this.at = this.clock.now() + this.pieces.front().map_or(Duration::ZERO, |(after, _)| *after);
         Poll::Ready(Some(Ok(Frame::data(piece))))
