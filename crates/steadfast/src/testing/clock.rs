@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime};
 use steadfast_policy::Time;
 
 use super::limits::LimitSwitch;
+use crate::clock::Clock;
 
 /// A clock for tests and simulations. Clones are the same clock.
 ///
@@ -125,9 +126,7 @@ impl VirtualClock {
     /// Moves the clock, firing every timer on the way in order. Tasks that a timer wakes run when they are polled next.
     pub fn advance(&self, duration: Duration) {
         let end = self.now() + duration;
-        while self.next_timer().is_some_and(|at| at <= end) {
-            self.advance_to_next_timer();
-        }
+        while self.jump(end) {}
         let mut state = self.state();
         state.now = state.now.max(end);
     }
@@ -139,7 +138,15 @@ impl VirtualClock {
 
     /// Jumps to the next timer and fires it; false when none is armed.
     pub fn advance_to_next_timer(&self) -> bool {
+        self.jump(Time::MAX)
+    }
+
+    /// The same for a timer that comes no later than `limit`: others may move the clock at the same time.
+    fn jump(&self, limit: Time) -> bool {
         let mut state = self.state();
+        if state.timers.first_key_value().is_none_or(|((at, _), _)| *at > limit) {
+            return false;
+        }
         let Some(((at, _), waker)) = state.timers.pop_first() else { return false };
         state.now = state.now.max(at);
         drop(state);
@@ -189,6 +196,23 @@ impl Wake for Flag {
     }
 }
 
+/// Work that does not end by itself: on a fake clock it lets time pass until a limit ends it.
+#[derive(Default)]
+pub(crate) struct Hang {
+    has_waited: bool,
+}
+
+impl Hang {
+    /// To be called with every poll. Once nothing is armed that could end it, it wakes nobody any more.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, clock: &Clock) {
+        let Some(clock) = clock.as_virtual().filter(|clock| clock.is_fake()) else { return };
+        // The limit that it runs under is armed after its first poll.
+        if !std::mem::replace(&mut self.has_waited, true) || clock.advance_to_next_timer() {
+            cx.waker().wake_by_ref();
+        }
+    }
+}
+
 /// One armed timer of a virtual clock; dropping it disarms it.
 #[derive(Default)]
 pub(crate) struct VirtualTimer(Option<(VirtualClock, (Time, u64))>);
@@ -224,7 +248,7 @@ impl VirtualTimer {
     /// that can go on.
     pub(crate) fn poll_moving(&mut self, cx: &mut Context<'_>, clock: &VirtualClock, at: Time) -> Poll<()> {
         if clock.is_fake() && self.0.as_ref().is_some_and(|(_, key)| key.0 == at) {
-            clock.advance_to_next_timer();
+            clock.jump(at);
         }
         let polled = self.poll_until(cx, clock, at);
         if polled.is_pending() && clock.is_fake() {
