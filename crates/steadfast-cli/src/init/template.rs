@@ -13,12 +13,12 @@ use crate::output;
 /// A section begins at the key that is named here, and goes on to the next one's, in the order of the table: a new key
 /// falls into the section that it was put in there.
 const SECTIONS: [(&str, &str); 12] = [
-    ("connect_timeout", "Time: none of these can be turned off"),
+    ("connect_timeout", "Timeouts"),
     ("retries", "Retries"),
-    ("retry_budget_ratio", "The retry budget: what pays for retries"),
-    ("breaker_failures", "The circuit breaker: when to stop calling"),
-    ("max_concurrent", "The bulkhead: how much at once"),
-    ("rate_limit", "The rate limit: how often"),
+    ("retry_budget_ratio", "Retry budget: what pays for retries"),
+    ("breaker_failures", "Circuit breaker: when to stop calling"),
+    ("max_concurrent", "Bulkhead: how much at once"),
+    ("rate_limit", "Rate limit: how often"),
     ("max_response_bytes", "Bodies"),
     ("forward_authorization", "Headers"),
     ("idle_timeout", "Connections"),
@@ -40,7 +40,9 @@ const EXAMPLES: [(&str, &str); 8] = [
 ];
 
 /// The most characters in a line of prose.
-const WIDTH: usize = 100;
+const WIDTH: usize = 110;
+/// Where the comment after a setting begins.
+const COLUMN: usize = 40;
 
 const HEAD: &str = "\
 # The upstreams that this service calls. Made by `steadfast init`.
@@ -54,7 +56,7 @@ const HEAD: &str = "\
 # A variable such as STEADFAST_UPSTREAMS__EXAMPLE__BASE_URL wins over base_url here; any other key's variable counts
 # only where this file leaves the key out.
 
-# The name is what the code asks for, as in clients.get(\"example\").
+# The name is what the code asks for, as in clients.client(\"example\").
 [upstreams.example]
 ";
 
@@ -85,30 +87,18 @@ pub(super) fn file() -> Option<String> {
     Some(text)
 }
 
-/// A key: what it means, what it may be, and its line.
+/// A key: what it means, and its line, which ends with what it may be.
 fn setting(text: &mut String, key: &Key, rules: &Value) {
-    let (name, meaning, kind, bounds) = (key.name, key.meaning(), key.type_name(), key.bounds());
-    if key.is_required() {
-        prose(text, &format!("{meaning} {}: {bounds}.", capital(kind)));
-        let _ = writeln!(text, "{name} = {ADDRESS}");
-        return;
+    let (name, bounds) = (key.name, key.bounds());
+    let (line, bounds) = match default(rules) {
+        _ if key.is_required() => (format!("{name} = {ADDRESS}"), bounds),
+        Some(default) => (format!("#{name} = {default}"), bounds),
+        None => (format!("#{name} = {}", example(key, rules)), format!("unset by default; {bounds}")),
+    };
+    for words in output::folded(key.meaning(), Some(WIDTH)).lines() {
+        let _ = writeln!(text, "# {}", words.trim_end());
     }
-    match default(rules) {
-        Some(default) => {
-            prose(text, &format!("{meaning} {}: {bounds}.", capital(kind)));
-            let _ = writeln!(text, "#{name} = {default}");
-        }
-        None => {
-            prose(text, &format!("{meaning} {}: {bounds}. No default; an example:", capital(kind)));
-            let _ = writeln!(text, "#{name} = {}", example(key, rules));
-        }
-    }
-}
-
-fn prose(text: &mut String, words: &str) {
-    for line in output::folded(words, Some(WIDTH)).lines() {
-        let _ = writeln!(text, "# {}", line.trim_end());
-    }
+    let _ = writeln!(text, "{line:<COLUMN$} # {bounds}");
 }
 
 /// The default as TOML. JSON's texts, numbers, flags, arrays and empty objects are TOML too, and no default is a table
@@ -131,11 +121,6 @@ fn example(key: &Key, rules: &Value) -> String {
         (_, _, "count" | "number") => "1".to_owned(),
         _ => "\"example\"".to_owned(),
     }
-}
-
-fn capital(word: &str) -> String {
-    let mut chars = word.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
