@@ -3,12 +3,14 @@
 //! | module | is |
 //! |---|---|
 //! | `template` | the configuration, made from the table of keys |
-//! | `lint` | the list of what is forbidden, and what a file that exists lacks of it |
+//! | `clients` | the list of what is forbidden |
+//! | `lint` | that list for clippy, and what a file that exists lacks of it |
 //!
 //! What is there already is never touched unless `--force` says so. Of a configuration that is all there is to say; a
 //! `clippy.toml` may hold settings of others, so what it lacks is printed, to be added by hand. Text for files goes to
 //! standard output and everything else to standard error, so that either can be passed on.
 
+mod clients;
 mod lint;
 mod template;
 
