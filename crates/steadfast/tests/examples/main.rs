@@ -46,18 +46,18 @@ const TARIFFS: [&str; 11] = [
 
 #[test]
 fn w1_to_w5_the_resilient_client_prints_the_facts_of_the_second_seed() {
-    assert_eq!(printed(|out| resilient_client::run(out)), RESILIENT_CLIENT);
+    assert_eq!(printed(resilient_client::run), RESILIENT_CLIENT);
 }
 
 #[test]
 fn k_a_k_b_k9_tariffs_prints_the_trace_of_the_third_seed() {
-    assert_eq!(printed(|out| tariffs::run(out)), TARIFFS);
+    assert_eq!(printed(tariffs::run), TARIFFS);
 }
 
 #[test]
 fn k2_a_database_repeats_what_was_rolled_back_and_nothing_else() {
     assert_eq!(
-        printed(|out| database_query::run(out)),
+        printed(database_query::run),
         [
             "a deadlock: order 1 is stored at attempt 2",
             "a number that is taken: SQLSTATE 23505 after attempt 1",
@@ -77,7 +77,7 @@ fn k2_a_database_repeats_what_was_rolled_back_and_nothing_else() {
 #[test]
 fn k8_no_mail_is_sent_twice() {
     assert_eq!(
-        printed(|out| send_mail::run(out)),
+        printed(send_mail::run),
         [
             "anna: taken at attempt 1, after 0 s",
             "bert, greylisted: taken at attempt 2, after 60 s",
@@ -93,7 +93,7 @@ fn k8_no_mail_is_sent_twice() {
 #[test]
 fn webhooks_are_signed_limited_for_each_tenant_and_queued_where_they_cannot_be_delivered() {
     assert_eq!(
-        printed(|out| webhook_delivery::run(out)),
+        printed(webhook_delivery::run),
         [
             " 0.0 s  evt-1 to acme: delivered at attempt 2",
             " 1.0 s  evt-2 to globex: queued for 60.0 s: upstream 'globex' could not be reached in 2 attempts (connect)",
@@ -123,7 +123,7 @@ fn a_webhooks_signature_is_hmac_sha256() {
 #[test]
 fn a_model_that_is_overloaded_is_stood_in_for_by_a_smaller_one() {
     assert_eq!(
-        printed(|out| ai_api::run(out)),
+        printed(ai_api::run),
         [
             "429 with Retry-After: waited 7 s, then Yes.",
             "a late first token:",
