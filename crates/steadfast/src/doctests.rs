@@ -22,4 +22,5 @@ pages! {
     ErrorsAndReports = "docs/errors-and-reports.md";
     Configuration = "docs/configuration.md";
     Reload = "docs/reload.md";
+    Adopting = "docs/adopting.md";
 }

@@ -48,7 +48,8 @@ pub(crate) struct Upstream {
 
 impl Upstream {
     pub(crate) fn new(name: Arc<str>, setup: Setup, clock: Clock, events: EventHook) -> Self {
-        Self { name, clock, events, policies: Mutex::new(Policies::new(setup)), last_ended: Notify::new() }
+        let policies = Mutex::new(Policies::new(setup, &clock));
+        Self { name, clock, events, policies, last_ended: Notify::new() }
     }
 
     #[inline]

@@ -90,6 +90,8 @@ pub struct Ticket(u64);
 pub enum Missing {
     /// A place of its key; it may have to wait for a slot after that.
     Place,
+    /// The same, and time alone does not bring it: somebody before it in its key could start, and waits for a slot.
+    Turn,
     /// Nothing but a slot.
     Slot,
 }
@@ -283,8 +285,9 @@ impl Line {
 
     /// What a waiter waits for, as of the last call.
     pub fn missing(&self, ticket: Ticket) -> Missing {
-        match self.waiters.all.get(&ticket.0).map(|waiter| waiter.stage) {
-            Some(Stage::Place) => Missing::Place,
+        match self.waiters.all.get(&ticket.0) {
+            Some(&Waiter { stage: Stage::Place, key, .. }) if self.estimate(key, ticket.0).moves => Missing::Turn,
+            Some(Waiter { stage: Stage::Place, .. }) => Missing::Place,
             _ => Missing::Slot,
         }
     }
