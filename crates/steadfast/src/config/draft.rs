@@ -1,11 +1,11 @@
 //! Checked values and their origins, on their way to one upstream's settings. The builder and the loader both end here,
 //! so what no single key can see is checked once.
 
-use super::datum::Datum;
+use super::datum::{Datum, Field};
 use super::keys::{self, KEYS};
 use super::kind::Wrong;
 use super::problem::{Origin, Place, Problem, Warning, part, quote};
-use super::{Effective, Settings, pairs};
+use super::{Effective, Profile, Settings, pairs};
 
 /// The longest name of an upstream.
 pub(crate) const LONGEST_NAME: usize = 64;
@@ -81,6 +81,27 @@ impl Draft {
         }
     }
 
+    /// What was set, by the key's index.
+    pub(crate) fn into_values(self) -> impl Iterator<Item = (usize, Datum)> {
+        let values = self.given.into_iter().enumerate();
+        values.filter_map(|(key, given)| given.map(|given| (key, given.datum)))
+    }
+
+    /// The profile that was named.
+    fn profile(&self) -> Option<Profile> {
+        Profile::from_datum(self.named("profile")?.datum.clone())
+    }
+
+    /// The same with the values of its profile for the keys that nobody set.
+    fn filled_in(&self) -> Self {
+        let mut filled = self.clone();
+        if let Some(profile) = self.profile() {
+            let missing = profile.values().iter().filter(|(key, _)| self.given(*key).is_none());
+            missing.for_each(|(key, datum)| filled.set(*key, datum.clone(), Origin::Profile(profile)));
+        }
+        filled
+    }
+
     /// The settings of the upstream `name`, whose keys have paths beginning with `path`. `None`: they have a problem of
     /// their own, which has been added, or no `base_url`, which the caller reports.
     pub(crate) fn finish(
@@ -89,7 +110,8 @@ impl Draft {
         path: &str,
         problems: &mut Vec<Problem>,
     ) -> Option<(Effective, Vec<Warning>)> {
-        let refusals = pairs::refusals(&self, path);
+        let filled = self.filled_in();
+        let refusals = pairs::refusals(&filled, path);
         let is_refused = !refusals.is_empty();
         problems.extend(refusals);
         let Datum::Url(base_url) = self.named("base_url")?.datum.clone() else {
@@ -100,13 +122,14 @@ impl Draft {
         }
         let mut settings = Settings::new(name, base_url);
         let mut origins = Vec::with_capacity(KEYS.len());
-        for (key, given) in KEYS.iter().zip(&self.given) {
+        for (key, given) in KEYS.iter().zip(&filled.given) {
             origins.push(given.as_ref().map_or(Origin::Default, |given| given.origin.clone()));
             if let Some(given) = given {
                 let fits = key.put(&mut settings, given.datum.clone());
                 debug_assert!(fits, "the kind of {} does not fit its field", key.name);
             }
         }
+        // Of what nobody set nobody is warned.
         let warnings = pairs::warnings(&settings, &self, path);
         Some((Effective::new(settings, origins), warnings))
     }
@@ -118,12 +141,13 @@ pub(crate) fn problems(
     path: &str,
     origin: impl Fn(Option<usize>) -> Origin,
 ) -> impl Iterator<Item = Problem> {
-    wrongs.into_iter().map(move |Wrong { message, expected, found, inside }| {
+    wrongs.into_iter().map(move |Wrong { message, expected, found, nearest, inside }| {
         let (path, at) = match inside {
             Some((part, at)) => (format!("{path}{part}"), Some(at)),
             None => (path.to_owned(), None),
         };
-        Problem { expected, found, ..Problem::new(Place::At(origin(at)), path, message) }
+        let nearest = nearest.map(str::to_owned);
+        Problem { expected, found, nearest, ..Problem::new(Place::At(origin(at)), path, message) }
     })
 }
 

@@ -57,6 +57,18 @@ pub(super) fn read(file: &str, text: &str, root: &[String]) -> Contents {
     contents
 }
 
+/// Reads a text that is one upstream's table without its header: a profile.
+pub(super) fn read_keys(file: &str, text: &str) -> (Draft, Vec<Problem>) {
+    let document = Document::parse(file, text);
+    let mut contents = Contents { problems: document.syntax_problems(), ..Contents::default() };
+    let mut section = Section::new(file.to_owned(), document.origin(0));
+    let mut reader = Reader { document: &document, contents: &mut contents };
+    for (key, value) in entries(&document.root) {
+        reader.key(key, value, "", &mut section);
+    }
+    (section.draft, contents.problems)
+}
+
 struct Reader<'a, 't> {
     document: &'a Document<'t>,
     contents: &'a mut Contents,

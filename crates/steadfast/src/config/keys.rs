@@ -12,10 +12,10 @@ use steadfast_http::BaseUrl;
 use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
 
-use super::Settings;
 use super::datum::{Datum, Field};
 use super::duration::DAY;
 use super::kind::{Bounds, Kind};
+use super::{Profile, Settings};
 use crate::transport::HttpVersion;
 
 /// A timeout cannot be turned off (1.3).
@@ -41,9 +41,12 @@ pub(crate) const STYLES: [(&str, RateStyle); 2] = [("window", RateStyle::Window)
 /// The words of `http_version`.
 pub(crate) const HTTP_VERSIONS: [(&str, HttpVersion); 3] =
     [("auto", HttpVersion::Auto), ("http1", HttpVersion::Http1), ("http2", HttpVersion::Http2)];
+/// The words of `profile`.
+pub(crate) const PROFILES: [(&str, Profile); Profile::ALL.len()] = Profile::WORDS;
 static JITTER_WORDS: [&str; 4] = words(&JITTERS);
 static STYLE_WORDS: [&str; 2] = words(&STYLES);
 static HTTP_VERSION_WORDS: [&str; 3] = words(&HTTP_VERSIONS);
+static PROFILE_WORDS: [&str; PROFILES.len()] = words(&PROFILES);
 
 const fn words<T, const N: usize>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut words = [""; N];
@@ -65,6 +68,8 @@ macro_rules! with_keys {
         $rows! {
             /// Where the upstream is: an absolute http(s) URL, whose path is a prefix of every request's path.
             base_url: &str = Kind::Url;
+            /// Whose settings hold for each key that nobody sets: those for this sort of upstream, instead of the defaults.
+            profile: Profile = Kind::Word(&PROFILE_WORDS);
             /// Opening TCP and TLS (and CONNECT in front).
             connect_timeout: Duration = TIMEOUT;
             /// Each wait for the next piece of the response.

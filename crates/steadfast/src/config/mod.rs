@@ -7,6 +7,7 @@
 //! | `value`, `datum` | a value as it was given, and once it has been checked |
 //! | `draft`, `pairs`, `effective` | checked values and their origins, what no single key can judge, and the settings in force |
 //! | `builder` | values from code |
+//! | `profile` | values for sorts of upstreams, as data |
 //! | `document`, `file` | values from a TOML file, with their places |
 //! | `env` | values from environment variables |
 //! | `loader`, `merge` | the sources, and which of them wins |
@@ -29,6 +30,7 @@ mod merge;
 mod nearest;
 mod pairs;
 mod problem;
+mod profile;
 mod reference;
 mod schema;
 mod settings;
@@ -42,6 +44,7 @@ pub use keys::{KEYS, Key};
 pub use loader::Loader;
 pub(crate) use problem::Place;
 pub use problem::{Origin, Problem, Problems, Warning};
+pub use profile::Profile;
 pub use reference::reference;
 pub use schema::schema;
 pub use settings::Settings;
