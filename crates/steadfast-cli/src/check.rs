@@ -102,6 +102,8 @@ struct Source {
     column: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variable: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'static str>,
 }
 
 impl<'a> Document<'a> {
@@ -156,9 +158,10 @@ impl From<Origin> for Source {
     fn from(origin: Origin) -> Self {
         match origin {
             Origin::File { file, line, column } => {
-                Self { from: "file", file: Some(file), line: Some(line), column: Some(column), variable: None }
+                Self { from: "file", file: Some(file), line: Some(line), column: Some(column), ..Self::default() }
             }
             Origin::Env { variable } => Self { from: "env", variable: Some(variable), ..Self::default() },
+            Origin::Profile(profile) => Self { from: "profile", profile: Some(profile.name()), ..Self::default() },
             Origin::Builder => Self { from: "builder", ..Self::default() },
             Origin::Override => Self { from: "override", ..Self::default() },
             _ => Self { from: "default", ..Self::default() },

@@ -62,9 +62,11 @@ pub(super) fn read_keys(file: &str, text: &str) -> (Draft, Vec<Problem>) {
     let document = Document::parse(file, text);
     let mut contents = Contents { problems: document.syntax_problems(), ..Contents::default() };
     let mut section = Section::new(file.to_owned(), document.origin(0));
-    let mut reader = Reader { document: &document, contents: &mut contents };
-    for (key, value) in entries(&document.root) {
-        reader.key(key, value, "", &mut section);
+    if document.is_readable() {
+        let mut reader = Reader { document: &document, contents: &mut contents };
+        for (key, value) in entries(&document.root) {
+            reader.key(key, value, "", &mut section);
+        }
     }
     (section.draft, contents.problems)
 }

@@ -68,7 +68,7 @@ macro_rules! with_keys {
         $rows! {
             /// Where the upstream is: an absolute http(s) URL, whose path is a prefix of every request's path.
             base_url: &str = Kind::Url;
-            /// Whose settings hold for each key that nobody sets: those for this sort of upstream, instead of the defaults.
+            /// The sort of upstream, whose settings hold for each key that nobody sets; unset: the defaults hold.
             profile: Profile = Kind::Word(&PROFILE_WORDS);
             /// Opening TCP and TLS (and CONNECT in front).
             connect_timeout: Duration = TIMEOUT;

@@ -128,8 +128,8 @@ impl Loader {
     }
 
     /// Sets one key of one upstream over what files and the environment say of it: for what an operator types for this
-    /// once. The text is read by the key's type, as that of a variable is; the empty text sets the default. Of two for the
-    /// same key the later counts.
+    /// once. The text is read by the key's type, as that of a variable is; the empty text sets the default, or what
+    /// the upstream's profile says instead. Of two for the same key the later counts.
     ///
     /// ```
     /// use steadfast::config::Loader;

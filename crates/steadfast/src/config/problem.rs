@@ -139,7 +139,8 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::At(Origin::Builder | Origin::Override | Origin::Profile(_) | Origin::Default) | Place::Everywhere => {}
+            Place::At(Origin::Builder | Origin::Override | Origin::Profile(_) | Origin::Default)
+            | Place::Everywhere => {}
             Place::At(origin) => write!(f, "{origin}: ")?,
             Place::File(file) => write!(f, "{}: ", clean(file, 300))?,
         }

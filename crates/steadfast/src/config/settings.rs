@@ -23,7 +23,8 @@ pub struct Settings {
     pub name: String,
     /// Where it is: an absolute http(s) URL whose path is a prefix of every request's. Required.
     pub base_url: BaseUrl,
-    /// Whose settings hold for each key that nobody sets. Default unset: the defaults named here.
+    /// The sort of upstream, whose settings hold for each key that nobody sets. Default unset: the defaults hold, which are
+    /// named here.
     pub profile: Option<Profile>,
     /// Opening TCP and TLS (and CONNECT in front). Default 2s; above 0s, at most 24h.
     pub connect_timeout: Duration,

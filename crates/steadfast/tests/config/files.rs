@@ -146,7 +146,7 @@ tls_server_name = "https://billing"
     app.toml:10:22: upstreams.billing.retry_budget_ratio: expected a number from 0 to 1000; found the string "0.2"
     app.toml:11:21: upstreams.billing.retry_budget_gate: expected true or false; found the string "yes"
     app.toml:12:25: upstreams.billing.forward_authorization: expected true or false; found the integer 1
-    app.toml:13:10: upstreams.billing.jitter: expected one of "full", "equal", "additive", "none"; found the string "Full"
+    app.toml:13:10: upstreams.billing.jitter: expected one of "full", "equal", "additive", "none"; found the string "Full"; did you mean "full"?
     app.toml:14:20: upstreams.billing.rate_limit_style: expected one of "window", "smooth"; found the integer 1
     app.toml:15:18: upstreams.billing.retry_statuses: expected an array of HTTP statuses, such as [429, 503]; found the integer 503
     app.toml:16:26: upstreams.billing.breaker_statuses[1]: expected an HTTP status, 200 to 599; found the string "504"
