@@ -61,5 +61,5 @@ impl Stack for RateLimited {
 }
 
 async fn call(guard: &Guard, kind: Kind) -> Result<u64, Failure> {
-    Ok(guard.call_transient("", |_: &io::Error| true, move |_| operate(kind)).await?)
+    Ok(guard.transient(|_: &io::Error| true).call(move || operate(kind)).await?)
 }

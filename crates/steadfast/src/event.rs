@@ -56,6 +56,13 @@ pub enum Event {
         /// When it makes sense to come back, where that is known.
         retry_after: Option<Duration>,
     },
+    /// A fallback was served instead of what the dependency did not bring.
+    Degraded {
+        /// The dependency's name.
+        upstream: Arc<str>,
+        /// Why its call ended without a value.
+        reason: Ended,
+    },
     /// The body of a response that was handed over as it came has ended; its call had ended at the head.
     BodyEnded {
         /// The upstream's name.
@@ -135,6 +142,9 @@ fn log(event: &Event) {
         }
         Event::BudgetDenied { upstream, reason } => {
             tracing::warn!(%upstream, %reason, "the retry budget denied a retry");
+        }
+        Event::Degraded { upstream, reason } => {
+            tracing::warn!(%upstream, %reason, "degraded: a fallback was served");
         }
         Event::Ended { upstream, ended, answered, attempts, duration } => {
             tracing::debug!(%upstream, %ended, answered, attempts, ?duration, "call ended");

@@ -11,6 +11,7 @@
 //! | send a body that is read as it is sent | [`transport::RequestBody`], [`multipart`] |
 //! | do so from plain threads | `blocking`, behind the feature of that name |
 //! | protect any other operation | [`Guard`] |
+//! | know what a fallback stood in for | [`degraded`] |
 //! | fit into a stack of tower's | `layer` and `transport::service`, behind the feature `tower` |
 //! | send through a reqwest client, or in one's own way | `transport::reqwest`, behind the feature `reqwest`; [`transport::Exchange`] |
 //! | read a configuration | [`config::Loader`] |
@@ -25,11 +26,12 @@ mod call;
 pub mod client;
 mod clock;
 pub mod config;
+pub mod degraded;
 #[cfg(doctest)]
 mod doctests;
 mod error;
 mod event;
-mod guard;
+pub mod guard;
 #[cfg(feature = "tower")]
 pub mod layer;
 mod operation;
@@ -51,7 +53,7 @@ pub use client::{
 pub use clock::Clock;
 pub use error::{BoxError, Error, ErrorKind};
 pub use event::Event;
-pub use guard::{Context, Guard, GuardBuilder, GuardError};
+pub use guard::{Context, ErrorClass, Guard, GuardBuilder, GuardCall, GuardError, Served};
 pub use report::Report;
 pub use snapshot::Snapshot;
 pub use steadfast_http::problem::ProblemDetails;

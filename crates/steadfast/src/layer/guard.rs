@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::guard::{Guard, GuardError};
+use crate::guard::{ErrorClass, Guard, GuardError};
 
-type Transient<E> = Arc<dyn Fn(&E) -> bool + Send + Sync>;
+type Judge<E> = Arc<dyn Fn(&E) -> ErrorClass + Send + Sync>;
 
 /// A [`Guard`] around any service whose requests can be cloned: a gRPC stub, a queue, a client of one's own. `E` is the
 /// service's error.
@@ -37,27 +37,33 @@ type Transient<E> = Arc<dyn Fn(&E) -> bool + Send + Sync>;
 /// ```
 pub struct GuardLayer<E> {
     guard: Guard,
-    transient: Option<Transient<E>>,
+    judge: Option<Judge<E>>,
 }
 
 impl<E> GuardLayer<E> {
     /// A layer of this guard. Clones, and all services that it makes, share the guard's state.
     pub fn new(guard: Guard) -> Self {
-        Self { guard, transient: None }
+        Self { guard, judge: None }
     }
 
     /// Which errors another attempt may fix. They count against the dependency and may be retried; others pass through
     /// after one attempt, and are no verdict.
     #[must_use]
-    pub fn transient(mut self, transient: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
-        self.transient = Some(Arc::new(transient));
+    pub fn transient(self, transient: impl Fn(&E) -> bool + Send + Sync + 'static) -> Self {
+        self.classify(move |error| if transient(error) { ErrorClass::TRANSIENT } else { ErrorClass::Permanent })
+    }
+
+    /// The same in full: what each error means, with the wait that it asks for.
+    #[must_use]
+    pub fn classify(mut self, classify: impl Fn(&E) -> ErrorClass + Send + Sync + 'static) -> Self {
+        self.judge = Some(Arc::new(classify));
         self
     }
 }
 
 impl<E> Clone for GuardLayer<E> {
     fn clone(&self) -> Self {
-        Self { guard: self.guard.clone(), transient: self.transient.clone() }
+        Self { guard: self.guard.clone(), judge: self.judge.clone() }
     }
 }
 
@@ -111,9 +117,9 @@ where
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        let GuardLayer { guard, transient } = self.layer.clone();
+        let GuardLayer { guard, judge } = self.layer.clone();
         let inner = self.inner.clone();
-        let attempt = move |_| {
+        let attempt = move || {
             let (mut service, request) = (inner.clone(), request.clone());
             async move {
                 poll_fn(|cx| service.poll_ready(cx)).await?;
@@ -121,8 +127,8 @@ where
             }
         };
         Box::pin(async move {
-            match transient {
-                Some(transient) => guard.call_transient("", |error| transient(error), attempt).await,
+            match judge {
+                Some(judge) => guard.classify(|error| judge(error)).call(attempt).await,
                 None => guard.call(attempt).await,
             }
         })

@@ -81,12 +81,12 @@ impl Host {
 
     /// With retries for what is transient.
     fn get(&self) -> Result<u16, GuardError<Failed>> {
-        self.clock.run(self.guard.call_transient("", transient, |_| ready(self.reply()))).unwrap()
+        self.clock.run(self.guard.transient(transient).call(|| ready(self.reply()))).unwrap()
     }
 
     /// Without retries.
     fn call(&self) -> Result<u16, GuardError<Failed>> {
-        self.clock.run(self.guard.call(|_| ready(self.reply()))).unwrap()
+        self.clock.run(self.guard.call(|| ready(self.reply()))).unwrap()
     }
 
     fn state(&self) -> State {
@@ -174,7 +174,7 @@ fn w6_the_deadline_is_never_mistaken_for_the_operations_own_timeout() {
     let clock = VirtualClock::new();
     let guard = Guard::builder("slow").attempts(4).clock(clock.clone()).build().unwrap();
     let starts = AtomicUsize::new(0);
-    let call = guard.call_transient("", transient, |_| {
+    let call = guard.transient(transient).call(|| {
         starts.fetch_add(1, Ordering::Relaxed);
         pending::<Result<u16, Failed>>()
     });

@@ -153,7 +153,7 @@ fn c11_3_the_last_error_outlives_an_attempt_that_is_cut() {
         let operation = |context: steadfast::Context| async move {
             if context.attempt == 1 { Err::<(), _>("greylisted") } else { pending().await }
         };
-        let result = clock.run(guard.call_transient("", |_| true, operation)).unwrap();
+        let result = clock.run(guard.transient(|_: &_| true).call_with(operation)).unwrap();
         let GuardError::Limit { error, last } = result.unwrap_err() else { panic!("a limit of ours ended it") };
         assert_eq!(last, Some("greylisted"));
         let expected = if attempt_timeout < secs(10) { ErrorKind::Unreachable } else { ErrorKind::Timeout };

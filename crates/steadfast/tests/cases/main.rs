@@ -9,6 +9,7 @@ mod closing;
 mod closure;
 mod codings;
 mod deadlines;
+mod guard;
 mod harness;
 mod headers;
 mod hostile;

@@ -118,7 +118,7 @@ fn a142_keys_do_not_pile_up() {
     let guard = Guard::builder("hosts").rate_limit(rate).clock(clock.clone()).build().unwrap();
     for host in 0..100_000 {
         let key = host.to_string();
-        let call = guard.call_transient(&key, |_: &()| false, |_| std::future::ready(Ok(())));
+        let call = guard.transient(|_: &()| false).key(&key).call(|| std::future::ready(Ok(())));
         clock.run(call).unwrap().unwrap();
         clock.advance(ms(20));
         assert!(guard.snapshot().line.keys <= 100);
@@ -131,7 +131,7 @@ fn a144_clients_and_guards_that_are_gone_leave_nothing() {
     let world = World::new([Step::status(503)]);
     for _ in 0..10_000 {
         let guard = Guard::builder("short").clock(world.clock.clone()).build().unwrap();
-        let call = guard.call_transient("", |_: &()| true, |_| std::future::ready(Err::<(), ()>(())));
+        let call = guard.transient(|_: &()| true).call(|| std::future::ready(Err::<(), ()>(())));
         assert!(call.now_or_never().is_none(), "it waits for its retry");
     }
     assert_eq!(world.clock.armed_timers(), 0);

@@ -1,0 +1,262 @@
+//! One call of a guard: what its caller chooses, and the last word.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use steadfast_http::CallContext;
+
+use super::classify::{Classified, Classify, ErrorClass, Transient, Unclassified, WithRetryAfter};
+use super::context::Context;
+use super::error::GuardError;
+use super::operation::ClosureOperation;
+use super::served::{Fallback, FallbackValue, FallbackWith, NoFallback, Served};
+use super::{Guard, Guarded};
+use crate::call::{self, Finished, Options};
+use crate::degraded::{self, Degraded};
+use crate::error::{Error, ErrorKind};
+use crate::event::Event;
+use crate::report::{Ended, Outcome, Report};
+
+/// A call of a [`Guard`] that is being prepared: which errors may be retried, whose rate limit it counts in, how long it may
+/// take, what is served instead.
+///
+/// It ends with [`call`](Self::call), [`call_with`](Self::call_with), or [`serve`](Self::serve).
+#[must_use = "nothing is called until the last word: call, call_with, or serve"]
+#[derive(Clone, Copy)]
+pub struct GuardCall<'a, J = Unclassified, B = NoFallback> {
+    pub(super) guard: &'a Guard,
+    pub(super) options: Options<'a>,
+    pub(super) judge: J,
+    pub(super) fallback: B,
+}
+
+impl<'a> GuardCall<'a> {
+    pub(super) fn new(guard: &'a Guard) -> Self {
+        let options = Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true };
+        Self { guard, options, judge: Unclassified, fallback: NoFallback }
+    }
+}
+
+impl<'a, J, B> GuardCall<'a, J, B> {
+    /// Which errors another attempt may fix: they count against the dependency and may be retried. Another error passes
+    /// through after one attempt, and is no verdict (11.2).
+    ///
+    /// It also says that the operation may be run again: an attempt that took longer than
+    /// [`attempt_timeout`](super::GuardBuilder::attempt_timeout) is.
+    pub fn transient<E, P: Fn(&E) -> bool>(self, transient: P) -> GuardCall<'a, Transient<P>, B> {
+        self.judged_by(Transient(transient))
+    }
+
+    /// The same in full: what each error means.
+    pub fn classify<E, C: Fn(&E) -> ErrorClass>(self, classify: C) -> GuardCall<'a, Classified<C>, B> {
+        self.judged_by(Classified(classify))
+    }
+
+    fn judged_by<K>(self, judge: K) -> GuardCall<'a, K, B> {
+        GuardCall { guard: self.guard, options: self.options, judge, fallback: self.fallback }
+    }
+
+    /// Takes the wait that the dependency asked for out of an error that may be retried: it is waited for exactly, if it is
+    /// not longer than [`max_retry_after`](super::GuardBuilder::max_retry_after) and the deadline allow. To be said after
+    /// [`transient`](Self::transient) or [`classify`](Self::classify).
+    pub fn retry_after<E, H: Fn(&E) -> Option<Duration>>(self, hint: H) -> GuardCall<'a, WithRetryAfter<J, H>, B> {
+        let judge = WithRetryAfter { judge: self.judge, hint };
+        GuardCall { guard: self.guard, options: self.options, judge, fallback: self.fallback }
+    }
+
+    /// Whose rate limit this call counts in: a tenant, a host. `""` unless set.
+    pub fn key(mut self, key: &'a str) -> Self {
+        self.options.key = key;
+        self
+    }
+
+    /// A deadline of this call's own. It can only shorten the guard's.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = Some(self.options.timeout.map_or(timeout, |known| known.min(timeout)));
+        self
+    }
+
+    /// The deadline of the request being served. It can only shorten the guard's, and an attempt that it cuts counts
+    /// against the dependency only if it had time enough to be answered (1.5).
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        let inherited = call::inherited(Some(deadline), &CallContext::default());
+        self.options.inherited = self.options.inherited.into_iter().chain(inherited).min();
+        self
+    }
+
+    /// The request being served: what is left of its deadline limits this call, as with [`deadline`](Self::deadline).
+    pub fn context(mut self, context: &CallContext) -> Self {
+        let inherited = call::inherited(None, context);
+        self.options.inherited = self.options.inherited.into_iter().chain(inherited).min();
+        self
+    }
+
+    /// What is served where the call brings nothing: because a limit refused or ended it, or because the dependency failed
+    /// to the last attempt. A permanent error, which is an answer, passes through. What was served instead is marked as
+    /// degraded (11.5): see [`serve`](Self::serve) and [`degraded`](crate::degraded).
+    pub fn fallback<T>(self, value: T) -> GuardCall<'a, J, FallbackValue<T>> {
+        self.or_else(FallbackValue(value))
+    }
+
+    /// The same, made when it is needed, of the error that the call would have ended with.
+    pub fn fallback_with<T, E, F>(self, fallback: F) -> GuardCall<'a, J, FallbackWith<F>>
+    where
+        F: FnOnce(&GuardError<E>) -> T,
+    {
+        self.or_else(FallbackWith(fallback))
+    }
+
+    fn or_else<C>(self, fallback: C) -> GuardCall<'a, J, C> {
+        GuardCall { guard: self.guard, options: self.options, judge: self.judge, fallback }
+    }
+
+    /// Runs the operation.
+    ///
+    /// Cancel safe: dropping the future drops the operation and gives everything back.
+    ///
+    /// # Errors
+    /// The operation's own last error, or the limit that ended the call; with a fallback only a permanent error.
+    ///
+    /// # Panics
+    /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once something has to be
+    /// waited for.
+    pub async fn call<T, E, F, Fut>(self, mut operation: F) -> Result<T, GuardError<E>>
+    where
+        F: FnMut() -> Fut + Send,
+        Fut: Future<Output = Result<T, E>> + Send,
+        J: Classify<E> + Send,
+        B: Fallback<T, E> + Send,
+        T: Send,
+        E: Send,
+    {
+        self.call_with(move |_| operation()).await
+    }
+
+    /// Runs the operation, which is told the number of its attempt, the time that is left, and the call's idempotency key.
+    ///
+    /// Cancel safe, errors, panics: as [`call`](Self::call).
+    ///
+    /// # Errors
+    /// See [`call`](Self::call).
+    pub async fn call_with<T, E, F, Fut>(self, operation: F) -> Result<T, GuardError<E>>
+    where
+        F: FnMut(Context) -> Fut + Send,
+        Fut: Future<Output = Result<T, E>> + Send,
+        J: Classify<E> + Send,
+        B: Fallback<T, E> + Send,
+        T: Send,
+        E: Send,
+    {
+        let Self { guard, options, judge, fallback } = self;
+        let guarded = &*guard.0;
+        let mut operation = guarded.operation(operation, judge);
+        let finished = call::run(&guarded.upstream, &guarded.rules, &mut operation, options).await;
+        match finished.response {
+            Some(Ok(value)) => Ok(value),
+            _ if !B::EXISTS => Err(guarded.error(finished)),
+            _ => guarded.instead(&operation.judge, fallback, finished).map(|(value, _)| value),
+        }
+    }
+
+    /// Runs the operation, and tells how the value came: every attempt and wait, and whether it is the fallback's.
+    ///
+    /// Cancel safe, errors, panics: as [`call`](Self::call).
+    ///
+    /// # Errors
+    /// See [`call`](Self::call).
+    pub async fn serve<T, E, F, Fut>(self, operation: F) -> Result<Served<T>, GuardError<E>>
+    where
+        F: FnMut(Context) -> Fut + Send,
+        Fut: Future<Output = Result<T, E>> + Send,
+        J: Classify<E> + Send,
+        B: Fallback<T, E> + Send,
+        T: Send,
+        E: Send,
+    {
+        let Self { guard, options, judge, fallback } = self;
+        let guarded = &*guard.0;
+        let mut operation = guarded.operation(operation, judge);
+        let finished = call::run(&guarded.upstream, &guarded.rules, &mut operation, options).await;
+        match finished.response {
+            Some(Ok(value)) => Ok(Served { value, degraded: None, report: finished.report }),
+            _ => {
+                let report = finished.report.clone();
+                let (value, degraded) = guarded.instead(&operation.judge, fallback, finished)?;
+                Ok(Served { value, degraded: Some(degraded), report })
+            }
+        }
+    }
+}
+
+impl<J, B> fmt::Debug for GuardCall<'_, J, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardCall").field("guard", self.guard).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Guarded {
+    pub(super) fn operation<F, J>(&self, operation: F, judge: J) -> ClosureOperation<F, J> {
+        ClosureOperation { operation, judge, slow_after: self.slow_after, key: self.keys.next() }
+    }
+
+    /// What a call that brought no value ends with.
+    pub(super) fn error<T, E>(&self, finished: Finished<Result<T, E>>) -> GuardError<E> {
+        let last = finished.failure.and_then(|failure| failure.err());
+        self.error_of(last, finished.kind, finished.report)
+    }
+
+    /// 11.3: an open breaker is never an operation's error, even where it opened on this very call; nor is an attempt that
+    /// we cut.
+    pub(super) fn error_of<E>(&self, last: Option<E>, kind: ErrorKind, report: Report) -> GuardError<E> {
+        let ended = report.ended();
+        let is_own = kind == ErrorKind::Unreachable
+            && ended != Ended::CircuitOpen
+            && report.attempts().last().is_some_and(|last| last.outcome == Outcome::Error);
+        match last {
+            Some(error) if is_own => GuardError::Operation { error, report: Box::new(report) },
+            last => {
+                let kind = if ended == Ended::CircuitOpen { ErrorKind::CircuitOpen } else { kind };
+                GuardError::Limit { error: Error::new(kind, &self.upstream.name, report), last }
+            }
+        }
+    }
+
+    /// The fallback's value, marked and told of; or the error.
+    fn instead<T, E, J, B>(
+        &self,
+        judge: &J,
+        fallback: B,
+        finished: Finished<Result<T, E>>,
+    ) -> Result<(T, Degraded), GuardError<E>>
+    where
+        J: Classify<E>,
+        B: Fallback<T, E>,
+    {
+        self.degrade(judge, fallback, self.error(finished))
+    }
+
+    /// The same for a call that has its error already.
+    pub(super) fn degrade<T, E, J, B>(
+        &self,
+        judge: &J,
+        fallback: B,
+        cause: GuardError<E>,
+    ) -> Result<(T, Degraded), GuardError<E>>
+    where
+        J: Classify<E>,
+        B: Fallback<T, E>,
+    {
+        if let GuardError::Operation { error, .. } = &cause
+            && judge.class(error) == ErrorClass::Permanent
+        {
+            return Err(cause);
+        }
+        let degraded = Degraded::of(&self.upstream.name, cause.report());
+        let value = fallback.instead(cause)?;
+        degraded::note(degraded.clone());
+        self.upstream
+            .events
+            .emit(|| Event::Degraded { upstream: self.upstream.name.clone(), reason: degraded.reason() });
+        Ok((value, degraded))
+    }
+}
