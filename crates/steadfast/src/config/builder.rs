@@ -8,6 +8,7 @@ use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
 
 use super::draft::{self, Draft, LONGEST_NAME, check_name};
+use super::file::Subject;
 use super::keys::{self, KEYS};
 use super::problem::{Origin, Problem, Problems};
 use super::value::{Input, Value, table_of};
@@ -105,7 +106,7 @@ impl SettingsBuilder {
             // Without an address, which is a problem already.
             (None, None) => "upstream".to_owned(),
         };
-        if let Err(wrong) = check_name(&name) {
+        if let Err(wrong) = check_name(Subject::Upstream, &name) {
             problems.extend(draft::problems(vec![wrong], "name", |_| Origin::Builder));
         }
         match draft.finish(&name, "", &mut problems) {

@@ -2,10 +2,11 @@
 //! so what no single key can see is checked once.
 
 use super::datum::{Datum, Field};
+use super::file::Subject;
 use super::keys::{self, KEYS};
 use super::kind::Wrong;
 use super::problem::{Origin, Place, Problem, Warning, part, quote};
-use super::{Effective, Profile, Settings, pairs};
+use super::{Effective, GuardSettings, Profile, Settings, pairs};
 
 /// The longest name of an upstream.
 pub(crate) const LONGEST_NAME: usize = 64;
@@ -133,6 +134,20 @@ impl Draft {
         let warnings = pairs::warnings(&settings, &self, path);
         Some((Effective::new(settings, origins), warnings))
     }
+
+    /// What is said of the guard `name`. `None`: it has a problem of its own, which has been added.
+    pub(super) fn finish_guard(self, name: &str, path: &str, problems: &mut Vec<Problem>) -> Option<GuardSettings> {
+        let refusals = pairs::refusals(&self.filled_in(), path);
+        let is_refused = !refusals.is_empty();
+        problems.extend(refusals);
+        let mut settings = GuardSettings::new(name);
+        for (key, given) in self.given.into_iter().enumerate() {
+            if let Some(Given { datum, origin }) = given {
+                settings.put(key, datum, origin);
+            }
+        }
+        (!is_refused).then_some(settings)
+    }
 }
 
 /// The problems that a refused value makes; `origin` says where the value, or the byte offset of a part of it, is.
@@ -151,13 +166,14 @@ pub(crate) fn problems(
     })
 }
 
-/// Why `name` cannot name an upstream.
-pub(crate) fn check_name(name: &str) -> Result<(), Wrong> {
+/// Why `name` cannot name an upstream, or a guard.
+pub(super) fn check_name(subject: Subject, name: &str) -> Result<(), Wrong> {
     let allowed = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     if allowed && (1..=LONGEST_NAME).contains(&name.len()) {
         return Ok(());
     }
-    let expected = format!("an upstream's name, 1 to {LONGEST_NAME} of A-Z a-z 0-9 _ -");
+    let whose = if subject == Subject::Upstream { "an upstream's" } else { "a guard's" };
+    let expected = format!("{whose} name, 1 to {LONGEST_NAME} of A-Z a-z 0-9 _ -");
     Err(Wrong::mismatch(expected, quote(name)))
 }
 

@@ -15,7 +15,7 @@ use steadfast_policy::line::RateStyle;
 use super::datum::{Datum, Field};
 use super::duration::DAY;
 use super::kind::{Bounds, Kind};
-use super::{Profile, Settings};
+use super::{Profile, Settings, guard};
 use crate::transport::HttpVersion;
 
 /// A timeout cannot be turned off (1.3).
@@ -256,6 +256,17 @@ impl Key {
     /// The key's value in `settings` as text, secrets masked; `unset` where it has none.
     pub(crate) fn show(&self, settings: &Settings) -> String {
         (self.datum)(settings).map_or_else(|| "unset".to_owned(), |datum| datum.show())
+    }
+
+    /// The key's value in `settings`, where it has one.
+    #[cfg(test)]
+    pub(crate) fn datum_of(&self, settings: &Settings) -> Option<Datum> {
+        (self.datum)(settings)
+    }
+
+    /// Whether it means something to a [`Guard`](crate::Guard), and may stand in `[guards.<name>]`.
+    pub fn is_of_guards(&self) -> bool {
+        find(self.name).is_some_and(guard::takes)
     }
 
     /// Puts a value in its place. False only if the table is wrong: the kind does not fit the field.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::merge::{Merge, table_path};
+use super::merge::Merge;
 use super::problem::{Place, Problem, Problems, quote};
 use super::{Config, env};
 
@@ -157,7 +157,7 @@ impl Loader {
             }
             Err(message) => Merge::unreadable(&self.table, Problem::new(Place::Everywhere, "", message)),
         };
-        merge.environment(env::read(&self.prefix, &self.env, &table_path(&self.table)));
+        merge.environment(env::read(&self.prefix, &self.env, &self.table));
         self.settings.iter().for_each(|setting| merge.setting(setting));
         let config = merge.finish(&self.prefix, &self.sources)?;
         config.warnings.iter().for_each(|warning| tracing::warn!(key = warning.path(), "{}", warning.message()));

@@ -7,6 +7,7 @@
 //! | `value`, `datum` | a value as it was given, and once it has been checked |
 //! | `draft`, `pairs`, `effective` | checked values and their origins, what no single key can judge, and the settings in force |
 //! | `builder` | values from code |
+//! | `guard` | the keys that a guard has |
 //! | `profile` | values for sorts of upstreams, as data |
 //! | `document`, `file` | values from a TOML file, with their places |
 //! | `env` | values from environment variables |
@@ -22,6 +23,7 @@ mod duration;
 mod effective;
 mod env;
 mod file;
+mod guard;
 mod headers;
 pub(crate) mod keys;
 mod kind;
@@ -38,7 +40,8 @@ mod value;
 
 pub use builder::SettingsBuilder;
 pub(crate) use builder::check;
-pub use effective::{Config, Effective, Entry};
+pub use effective::{Config, Effective, Entry, UnknownGuard};
+pub use guard::GuardSettings;
 pub(crate) use keys::with_keys;
 pub use keys::{KEYS, Key};
 pub use loader::Loader;

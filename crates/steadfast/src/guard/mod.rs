@@ -9,6 +9,7 @@ mod call;
 mod classify;
 mod context;
 mod error;
+mod limits;
 mod operation;
 mod served;
 

@@ -46,7 +46,7 @@ fn c9_1_a_root_table_that_is_not_there() {
     assert_snapshot!(load("plugin.htp"), @"jfast.toml: no table [plugin.htp] in this file; did you mean [plugin.http]?");
     assert_snapshot!(load("something.else"), @"jfast.toml: no table [something.else] in this file");
     assert_snapshot!(load("plugins.enabled"), @"jfast.toml:3:11: plugins.enabled: expected a table; found an array");
-    assert_snapshot!(load("plugins"), @"jfast.toml:3:1: plugins.enabled: unknown key; only `upstreams` is known here");
+    assert_snapshot!(load("plugins"), @"jfast.toml:3:1: plugins.enabled: unknown key; only `upstreams` and `guards` are known here");
     assert_snapshot!(load("plugin..http"), @r#"expected the root table as names with dots, such as plugin.http; found "plugin..http""#);
 }
 
@@ -82,7 +82,7 @@ base_url = "http://billing:8010"
 "#), @"
     app.toml:2:1: read_timeout: `read_timeout` is a key of an upstream and belongs in [upstreams.<name>]
     app.toml:3:2: upstream: unknown key; did you mean `upstreams`?
-    app.toml:5:2: other: unknown key; only `upstreams` is known here
+    app.toml:5:2: other: unknown key; only `upstreams` and `guards` are known here
     ");
     assert_snapshot!(complaint(r#"
 [upstreams]
