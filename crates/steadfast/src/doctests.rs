@@ -23,4 +23,5 @@ pages! {
     Configuration = "docs/configuration.md";
     Reload = "docs/reload.md";
     Adopting = "docs/adopting.md";
+    Profiles = "docs/profiles.md";
 }
