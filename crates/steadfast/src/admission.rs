@@ -45,10 +45,11 @@ pub(crate) async fn wait_in_line(
                 Ok(Step::Granted(slot, permit)) => return Poll::Ready(Ok((slot, permit))),
                 Err(refused) => return Poll::Ready(Err(refused)),
                 Ok(Step::Queued(_, at, lacks)) => {
-                    if lacks != missing {
+                    if wait_reason(lacks) != wait_reason(missing) {
                         call.record_wait(since, now, wait_reason(missing));
-                        (since, missing) = (now, lacks);
+                        since = now;
                     }
+                    missing = lacks;
                     // Time must go on between two questions, whatever the answer was.
                     poll_at = at.max(now + Duration::from_nanos(1));
                 }
@@ -56,7 +57,7 @@ pub(crate) async fn wait_in_line(
             let timer = timer.as_mut();
             ready!(match missing {
                 Missing::Place => timer.poll_sleep(cx, &upstream.clock, poll_at),
-                Missing::Slot => timer.poll_until(cx, &upstream.clock, poll_at),
+                Missing::Turn | Missing::Slot => timer.poll_until(cx, &upstream.clock, poll_at),
             });
             call.now = call.now.max(poll_at);
         }
@@ -70,7 +71,7 @@ pub(crate) async fn wait_in_line(
 fn wait_reason(missing: Missing) -> WaitReason {
     match missing {
         Missing::Slot => WaitReason::Bulkhead,
-        Missing::Place => WaitReason::RateLimit,
+        Missing::Place | Missing::Turn => WaitReason::RateLimit,
     }
 }
 

@@ -245,6 +245,7 @@ impl<'a> Call<'a> {
         let upstream = self.upstream;
         upstream.events.emit(|| Event::Retry { upstream: upstream.name.clone(), attempt: number, wait, reason });
         std::future::poll_fn(|cx| timer.as_mut().poll_sleep(cx, &upstream.clock, at)).await;
+        upstream.clock.note_sleep(wait);
         // Reported as decided: a timer that fires a little late is not what was asked for.
         self.record_wait(self.now, at, reason);
         self.now = at.max(upstream.clock.now());
@@ -253,6 +254,9 @@ impl<'a> Call<'a> {
     pub(crate) fn record_wait(&mut self, from: Time, to: Time, reason: WaitReason) {
         let (start, duration) = (from.since(self.started), to.since(from));
         if !duration.is_zero() {
+            if reason == WaitReason::RateLimit {
+                self.upstream.clock.note_sleep(duration);
+            }
             self.before().push_wait(WaitRecord { start, duration, reason });
         }
     }

@@ -10,11 +10,14 @@ use std::time::Duration;
 
 use steadfast_policy::breaker::{Breaker, Permit, Transition};
 use steadfast_policy::budget::Budget;
-use steadfast_policy::line::{Entry, Line, Missing, Refusal, Slot, Ticket};
+use steadfast_policy::line::{Entry, Line, LineConfig, Missing, Refusal, Slot, Ticket};
 use steadfast_policy::{Time, Verdict};
 
+use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::report::Ended;
+#[cfg(feature = "testing")]
+use crate::testing::LineSetting;
 use crate::upstream::Setup;
 
 /// The state machines, who waits for them, and how many calls are under way.
@@ -31,6 +34,8 @@ pub(crate) struct Policies {
     pub(crate) budget: Budget,
     pub(crate) line: Line,
     waiters: HashMap<Ticket, Waker>,
+    #[cfg(feature = "testing")]
+    line_setting: LineSetting,
 }
 
 /// What a change of the policies means to others, who do not know of it yet.
@@ -101,7 +106,8 @@ impl Refused {
 }
 
 impl Policies {
-    pub(crate) fn new(setup: Setup) -> Self {
+    #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "a test's clock may switch limits off"))]
+    pub(crate) fn new(setup: Setup, clock: &Clock) -> Self {
         Self {
             running: 0,
             closed: false,
@@ -110,6 +116,8 @@ impl Policies {
             random: setup.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
             breaker: Breaker::new(setup.breaker),
             budget: Budget::new(setup.budget),
+            #[cfg(feature = "testing")]
+            line_setting: LineSetting::new(setup.line, clock),
             line: Line::new(setup.line),
             waiters: HashMap::new(),
         }
@@ -182,9 +190,19 @@ impl Policies {
     /// and the permit last.
     #[inline]
     pub(crate) fn enter(&mut self, now: Time, who: Entrant<'_>) -> Result<Step, Refused> {
+        #[cfg(feature = "testing")]
+        self.line_setting.follow(now, &mut self.line);
         self.breaker.check(now).map_err(|refused| Refused::CircuitOpen { retry_after: refused.retry_after })?;
         let entry = self.line.enter(now, who.key, who.deadline);
         self.step(now, entry, who.first)
+    }
+
+    /// Other limits for the line.
+    pub(crate) fn reconfigure_line(&mut self, now: Time, config: LineConfig) {
+        #[cfg(feature = "testing")]
+        self.line_setting.change(now, &mut self.line, config);
+        #[cfg(not(feature = "testing"))]
+        self.line.reconfigure(now, config);
     }
 
     /// Asks again for a waiter; `waker` is called when its turn may have come.

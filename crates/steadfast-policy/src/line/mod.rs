@@ -90,6 +90,8 @@ pub struct Ticket(u64);
 pub enum Missing {
     /// A place of its key; it may have to wait for a slot after that.
     Place,
+    /// The same, and time alone does not bring it: somebody before it in its key could start, and waits for a slot.
+    Turn,
     /// Nothing but a slot.
     Slot,
 }
@@ -283,8 +285,9 @@ impl Line {
 
     /// What a waiter waits for, as of the last call.
     pub fn missing(&self, ticket: Ticket) -> Missing {
-        match self.waiters.all.get(&ticket.0).map(|waiter| waiter.stage) {
-            Some(Stage::Place) => Missing::Place,
+        match self.waiters.all.get(&ticket.0) {
+            Some(&Waiter { stage: Stage::Place, key, .. }) if self.estimate(key, ticket.0).moves => Missing::Turn,
+            Some(Waiter { stage: Stage::Place, .. }) => Missing::Place,
             _ => Missing::Slot,
         }
     }
@@ -332,6 +335,13 @@ impl Line {
     #[inline]
     pub fn has_wake(&self) -> bool {
         !self.waiters.woken.is_empty()
+    }
+
+    /// Whether nothing would be forgotten with this line: nobody waits, no slot is taken, and no start counts in any
+    /// window. Changes nothing.
+    pub fn is_at_rest(&self, now: Time) -> bool {
+        let now = now.max(self.now);
+        self.waiters.all.is_empty() && self.slots.in_use(now) == 0 && self.keys.are_at_rest(now, &self.rate)
     }
 
     /// What the line looks like at `now`. Changes nothing: a lease that is over is not counted, though nobody has been

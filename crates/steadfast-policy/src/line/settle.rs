@@ -252,7 +252,7 @@ impl Line {
         })
     }
 
-    fn estimate(&self, key: u32, ticket: u64) -> Estimate {
+    pub(super) fn estimate(&self, key: u32, ticket: u64) -> Estimate {
         let key = &self.keys[key];
         let rank = key.queue.binary_search(&ticket).unwrap_or(0);
         key.places.estimate(self.now, rank, &self.rate)

@@ -123,7 +123,7 @@ impl Prepared<'_> {
                 }
                 policies.breaker.reconfigure(now, breaker_config(settings));
                 policies.budget.reconfigure(now, budget_config(settings));
-                policies.line.reconfigure(now, line_config(settings));
+                policies.reconfigure_line(now, line_config(settings));
             });
             live.store(Arc::new(shared));
             (committed.changed, committed.untold) = (true, Some(untold));
