@@ -35,6 +35,7 @@ pub mod guard;
 #[cfg(feature = "tower")]
 pub mod layer;
 mod operation;
+mod policies;
 pub mod report;
 mod snapshot;
 #[cfg(feature = "testing")]
