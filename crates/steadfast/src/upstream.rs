@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use steadfast_policy::breaker::{BreakerConfig, Permit};
+use steadfast_policy::breaker::{BreakerConfig, BreakerSnapshot, Permit};
 use steadfast_policy::budget::BudgetConfig;
 use steadfast_policy::line::{LineConfig, Slot};
 use steadfast_policy::retry::RetryRules;
@@ -101,6 +101,14 @@ impl Upstream {
             pool: None,
             closed: policies.is_closed(),
         }
+    }
+
+    /// Whether nothing that matters would be forgotten with this upstream; `spent` says so of the breaker.
+    pub(crate) fn is_at_rest(&self, spent: impl FnOnce(&BreakerSnapshot) -> bool) -> bool {
+        let now = self.clock.now();
+        let policies = self.lock();
+        let is_idle = !policies.is_any_running() && policies.line.is_at_rest(now);
+        is_idle && spent(&policies.breaker.snapshot(now))
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -156,6 +156,13 @@ impl Keys {
         now + rate.window
     }
 
+    /// Whether no start of any key counts any more. The keys without waiters are listed by their last start.
+    pub(super) fn are_at_rest(&self, now: Time, rate: &Rate) -> bool {
+        let is_over = |start: Time| start + rate.window <= now;
+        let newest = self.newest == NONE || is_over(self[self.newest].last_start);
+        newest && self[UNNAMED].places.last().is_none_or(is_over)
+    }
+
     fn unlist(&mut self, index: u32) {
         if !self[index].is_listed {
             return;

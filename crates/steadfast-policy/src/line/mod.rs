@@ -337,6 +337,13 @@ impl Line {
         !self.waiters.woken.is_empty()
     }
 
+    /// Whether nothing would be forgotten with this line: nobody waits, no slot is taken, and no start counts in any
+    /// window. Changes nothing.
+    pub fn is_at_rest(&self, now: Time) -> bool {
+        let now = now.max(self.now);
+        self.waiters.all.is_empty() && self.slots.in_use(now) == 0 && self.keys.are_at_rest(now, &self.rate)
+    }
+
     /// What the line looks like at `now`. Changes nothing: a lease that is over is not counted, though nobody has been
     /// given its slot yet.
     pub fn snapshot(&self, now: Time) -> LineSnapshot {

@@ -58,6 +58,11 @@ impl Places {
         self.starts.push_back(now);
     }
 
+    /// The latest start that was not forgotten.
+    pub(super) fn last(&self) -> Option<Time> {
+        self.starts.back().copied()
+    }
+
     /// Forgets the starts that have left the window.
     #[inline]
     pub(super) fn forget(&mut self, now: Time, rate: &Rate) {
