@@ -78,15 +78,15 @@ impl Timer {
 
 /// Waits for `future` until `limit`; `None` when the limit came first. A future that is ready in the same poll wins
 /// (contract 0.1), and the timer is not armed at all by one that is ready at once.
-pub(crate) async fn until<F: Future>(
+#[inline]
+pub(crate) fn until<F: Future>(
     mut future: Pin<&mut F>,
     mut timer: Pin<&mut Timer>,
     clock: &Clock,
     limit: Time,
-) -> Option<F::Output> {
-    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+) -> impl Future<Output = Option<F::Output>> {
+    std::future::poll_fn(move |cx| match future.as_mut().poll(cx) {
         Poll::Ready(out) => Poll::Ready(Some(out)),
         Poll::Pending => timer.as_mut().poll_until(cx, clock, limit).map(|()| None),
     })
-    .await
 }
