@@ -26,6 +26,7 @@ mod retries;
 mod services;
 mod streaming;
 mod streaming_attacks;
+mod testkit;
 mod types;
 mod uploads;
 mod watch;
