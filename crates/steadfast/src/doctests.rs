@@ -17,8 +17,11 @@ pages! {
     Streaming = "docs/streaming.md";
     Connections = "docs/connections.md";
     Transports = "docs/transports.md";
+    Guard = "docs/guard.md";
     Blocking = "docs/blocking.md";
     ErrorsAndReports = "docs/errors-and-reports.md";
     Configuration = "docs/configuration.md";
     Reload = "docs/reload.md";
+    Adopting = "docs/adopting.md";
+    Profiles = "docs/profiles.md";
 }

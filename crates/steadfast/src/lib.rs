@@ -21,6 +21,7 @@
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
+mod alarm;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod call;
@@ -37,6 +38,7 @@ pub mod guard;
 pub mod layer;
 mod operation;
 pub mod pieces;
+mod policies;
 pub mod report;
 mod snapshot;
 #[cfg(feature = "testing")]

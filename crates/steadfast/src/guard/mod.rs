@@ -10,6 +10,7 @@ mod classify;
 mod context;
 mod error;
 mod family;
+mod limits;
 mod operation;
 mod served;
 

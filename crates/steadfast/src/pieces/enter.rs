@@ -7,8 +7,9 @@ use steadfast_policy::Time;
 
 use crate::error::Error;
 use crate::event::Event;
+use crate::policies::{Entrant, Refused, Step};
 use crate::report::Report;
-use crate::upstream::{Entrant, Held, Refused, Step, Upstream};
+use crate::upstream::{Held, Upstream};
 
 /// How long the slot is lent, and whether a wait would be worth while.
 #[derive(Clone, Copy, Debug)]
@@ -34,14 +35,13 @@ pub(super) fn try_enter(upstream: &Arc<Upstream>, key: &str, purpose: For) -> Re
 }
 
 fn try_hold(upstream: &Arc<Upstream>, key: &str, purpose: For) -> Result<Held, Refused> {
-    let Some(_running) = upstream.begin_call() else { return Err(Refused::Closed) };
     let now = upstream.clock.now();
     let deadline = match purpose {
         // The line refuses at once what the deadline cannot hold, and says when there will be a place.
         For::AStart => now + Duration::from_nanos(1),
         For::AStay => Time::MAX,
     };
-    let slot = upstream.with(|policies| match policies.enter(now, Entrant { key, deadline, first: true })? {
+    let slot = upstream.with(|policies| match policies.begin(now, Entrant { key, deadline, first: true })? {
         Step::Granted(slot, permit) => {
             // There is no operation, and so there will be no verdict.
             policies.settle(now, Some(permit), None);
@@ -49,8 +49,9 @@ fn try_hold(upstream: &Arc<Upstream>, key: &str, purpose: For) -> Result<Held, R
         }
         Step::Queued(ticket, ..) => {
             policies.leave(now, ticket);
+            policies.end();
             Err(Refused::BulkheadFull)
         }
     })?;
-    Ok(Held::new(upstream, Some(slot), None, None))
+    Ok(Held::new(upstream, (slot, None), None, Time::MAX))
 }

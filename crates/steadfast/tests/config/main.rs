@@ -9,6 +9,7 @@ mod files;
 mod hostile;
 mod overrides;
 mod pairs;
+mod profiles;
 mod reference;
 mod schema;
 mod values;
