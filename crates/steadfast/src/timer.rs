@@ -56,7 +56,7 @@ impl Timer {
     #[cfg(feature = "testing")]
     pub(crate) fn poll_work(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
         match clock.as_virtual() {
-            Some(clock) => self.project().virtual_timer.poll_moving(cx, clock, at),
+            Some(clock) => self.get_mut().virtual_timer.poll_moving(cx, clock, at),
             None => self.poll_until(cx, clock, at),
         }
     }
