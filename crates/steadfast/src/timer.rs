@@ -46,7 +46,10 @@ impl Timer {
     pub(crate) fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
         #[cfg(feature = "testing")]
         {
-            if clock.skip_to(at) { Poll::Ready(()) } else { self.poll_work(cx, clock, at) }
+            match clock.as_fast().filter(|_| at != Time::MAX) {
+                Some(clock) => self.get_mut().virtual_timer.poll_skipping(cx, clock, at),
+                None => self.poll_work(cx, clock, at),
+            }
         }
         #[cfg(not(feature = "testing"))]
         self.poll_until(cx, clock, at)
@@ -55,7 +58,7 @@ impl Timer {
     /// The same for the time that scripted work takes: a fake clock moves on to its end, or to the limit that cuts it.
     #[cfg(feature = "testing")]
     pub(crate) fn poll_work(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
-        match clock.as_virtual() {
+        match clock.as_virtual().filter(|_| at != Time::MAX) {
             Some(clock) => self.get_mut().virtual_timer.poll_moving(cx, clock, at),
             None => self.poll_until(cx, clock, at),
         }
