@@ -53,7 +53,7 @@ struct Apart<T>(T);
 impl Upstream {
     pub(crate) fn new(name: Arc<str>, setup: Setup, clock: Clock, events: EventHook) -> Self {
         let policies = Mutex::new(Policies::new(setup, &clock));
-        Self { name, clock, events, policies, last_ended: Notify::new() }
+        Self { name, clock, events, policies: Apart(policies), last_ended: Notify::new() }
     }
 
     #[inline]
