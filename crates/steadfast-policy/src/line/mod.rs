@@ -134,14 +134,16 @@ pub struct LineSnapshot {
 }
 
 /// The bulkhead and the rate limit of one upstream.
+// In this order in memory: first what every admission writes.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Line {
     /// The latest time that any call has brought.
     now: Time,
     slots: Slots,
-    waiters: Waiters,
-    rate: Rate,
     keys: Keys,
+    rate: Rate,
+    waiters: Waiters,
     slot_wait: Duration,
     /// When the next waiter of which key gets a place by itself.
     calendar: BTreeSet<(Time, u32)>,
@@ -157,9 +159,9 @@ impl Line {
         Self {
             now: Time::ZERO,
             slots: Slots::new(config.slots),
-            waiters: Waiters::default(),
-            rate: Rate::new(config.rate),
             keys: Keys::new(),
+            rate: Rate::new(config.rate),
+            waiters: Waiters::default(),
             slot_wait: config.slot_wait,
             calendar: BTreeSet::new(),
             changed: Vec::new(),
