@@ -14,6 +14,7 @@ mod harness;
 mod headers;
 mod hostile;
 mod layers;
+mod profiles;
 mod rate_limit;
 mod reload;
 mod reports;
