@@ -17,6 +17,7 @@ mod hostile;
 mod layers;
 mod pieces;
 mod pieces_stacked;
+mod profiles;
 mod rate_limit;
 mod rate_proof;
 mod reload;
