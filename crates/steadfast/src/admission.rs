@@ -19,7 +19,8 @@ use steadfast_policy::line::{Missing, Slot, Ticket};
 use steadfast_policy::{Answer, Time, Verdict};
 
 use crate::call::Call;
-use crate::operation::{Judged, ResultKind};
+use crate::lent::Lent;
+use crate::operation::{Attempt, Judged, ResultKind};
 use crate::report::WaitReason;
 use crate::timer::Timer;
 use crate::upstream::{Entrant, Held, Policies, Refused, Step, Upstream};
@@ -29,7 +30,7 @@ use crate::upstream::{Entrant, Held, Policies, Refused, Step, Upstream};
 /// Cancel safe: a waiter that is dropped gives its position up, and a grant that it had not seen goes to the next.
 pub(crate) async fn admit<'a>(
     call: &mut Call<'a>,
-    timer: Pin<&mut Timer>,
+    timer: Pin<&mut Timer<'_>>,
     retry: Option<PaidRetry<'a>>,
 ) -> Result<Grant<'a>, Refused> {
     let upstream = call.upstream;
@@ -39,13 +40,20 @@ pub(crate) async fn admit<'a>(
         Step::Granted(slot, permit) => (slot, permit),
         Step::Queued(ticket, poll_at, missing) => wait_in_line(call, timer, first, ticket, poll_at, missing).await?,
     };
-    Ok(Grant { upstream, slot: Some(slot), permit: Some(permit), retry: retry.and_then(PaidRetry::send), first })
+    Ok(Grant {
+        upstream,
+        slot: Some(slot),
+        permit: Some(permit),
+        retry: retry.and_then(PaidRetry::send),
+        first,
+        lent: None,
+    })
 }
 
 /// Stands in the line until the turn has come, and tells the report what was waited for.
 async fn wait_in_line(
     call: &mut Call<'_>,
-    mut timer: Pin<&mut Timer>,
+    mut timer: Pin<&mut Timer<'_>>,
     first: bool,
     ticket: Ticket,
     mut poll_at: Time,
@@ -141,9 +149,29 @@ pub(crate) struct Grant<'a> {
     permit: Option<Permit>,
     retry: Option<RetryPermit>,
     first: bool,
+    /// The slot, while work on another thread shares it.
+    lent: Option<Arc<Lent>>,
 }
 
 impl Grant<'_> {
+    /// Keeps the slot until the attempt ends, even beyond its deadline: it cannot be stopped there (11.7). False where
+    /// the deadline has come already, and the slot went to others; then the attempt must not begin.
+    pub(crate) fn keep(&mut self, attempt: Attempt) -> bool {
+        let Some(slot) = &self.slot else { return false };
+        self.upstream.with(|policies| policies.line.lease_until(attempt.started, slot, Time::MAX))
+    }
+
+    /// The same for work on another thread, which shares the slot from now on: it is given back once the attempt has been
+    /// settled and the work is over. `None` as where `keep` says false.
+    pub(crate) fn lend(&mut self, attempt: Attempt) -> Option<Arc<Lent>> {
+        if !self.keep(attempt) {
+            return None;
+        }
+        let lent = Arc::new(Lent::new(self.upstream, self.slot.take()?, attempt.deadline));
+        self.lent = Some(Arc::clone(&lent));
+        Some(lent)
+    }
+
     /// Hands the attempt's result to the policies, and lets `then` decide in the same breath. What a response whose body
     /// is still to come keeps is returned.
     pub(crate) fn settle<R>(
@@ -154,10 +182,14 @@ impl Grant<'_> {
     ) -> (R, Option<Held>) {
         let upstream = self.upstream;
         let held = if judged.result == ResultKind::Open { Some(self.hold(judged)) } else { None };
+        // Dropped outside of the lock.
+        let mut last = None;
         let decision = upstream.with(|policies| {
             policies.settle(now, self.permit.take(), judged.judgement.verdict);
             self.settle_budget(policies, now, judged);
-            if let Some(slot) = self.slot.take() {
+            // Not before the verdict is recorded: with that share the slot itself may go.
+            last = self.lent.take().and_then(Arc::into_inner);
+            if let Some(slot) = self.slot.take().or_else(|| last.as_mut().and_then(Lent::take_slot)) {
                 policies.line.release(now, slot);
             }
             then(policies)

@@ -25,6 +25,7 @@ use crate::admission::{self, PaidRetry};
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
+use crate::park::Alarm;
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
 use crate::upstream::{Held, Refused, Rules, Upstream};
@@ -40,6 +41,8 @@ pub(crate) struct Options<'a> {
     pub(crate) inherited: Option<Duration>,
     /// Whether an attempt that the deadline cuts may count against the upstream (1.5).
     pub(crate) timeout_is_evidence: bool,
+    /// Of the thread that drives the call, where that is no task of a runtime.
+    pub(crate) alarm: Option<&'a Alarm>,
 }
 
 /// What is left of the deadline of the request being served: as given for this call, or as its context has it.
@@ -103,16 +106,17 @@ pub(crate) async fn run<O: Operation>(
     if call.deadline.is_expired(call.now) {
         return call.finish(results, End::Refused(Refused::Deadline));
     }
-    let mut timer = pin!(Timer::new());
+    let mut timer = pin!(Timer::with(options.alarm));
     let mut paid: Option<PaidRetry<'_>> = None;
     let mut number = 0;
     loop {
-        let grant = match admission::admit(&mut call, timer.as_mut(), paid.take()).await {
+        let mut grant = match admission::admit(&mut call, timer.as_mut(), paid.take()).await {
             Ok(grant) => grant,
             Err(refused) => return call.finish(results, End::Refused(refused)),
         };
         number += 1;
         let attempt = Attempt { number, started: call.now, deadline: call.deadline.at() };
+        operation.granted(attempt, &mut grant);
         let (out, judged) = call.attempt(operation, attempt, timer.as_mut()).await;
         let (decision, held) = grant.settle(call.now, &judged, |policies| {
             let random = policies.random();
@@ -153,7 +157,7 @@ impl<'a> Call<'a> {
         &mut self,
         operation: &mut O,
         attempt: Attempt,
-        timer: Pin<&mut Timer>,
+        timer: Pin<&mut Timer<'_>>,
     ) -> (Option<O::Out>, Judged) {
         let clock = &self.upstream.clock;
         let own = self.rules.attempt_timeout.map_or(Time::MAX, |timeout| attempt.started + timeout);
@@ -208,7 +212,7 @@ impl<'a> Call<'a> {
         at: Time,
         wait: Duration,
         reason: WaitReason,
-        mut timer: Pin<&mut Timer>,
+        mut timer: Pin<&mut Timer<'_>>,
     ) {
         let upstream = self.upstream;
         upstream.events.emit(|| Event::Retry { upstream: upstream.name.clone(), attempt: number, wait, reason });

@@ -34,7 +34,9 @@ mod event;
 pub mod guard;
 #[cfg(feature = "tower")]
 pub mod layer;
+mod lent;
 mod operation;
+mod park;
 pub mod report;
 mod snapshot;
 #[cfg(feature = "testing")]

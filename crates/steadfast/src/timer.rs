@@ -8,16 +8,18 @@ use steadfast_policy::Time;
 use tokio::time::Sleep;
 
 use crate::clock::Clock;
+use crate::park::Alarm;
 #[cfg(feature = "testing")]
 use crate::testing::VirtualTimer;
 
 pin_project! {
     /// A timer that costs nothing until it is first polled.
-    pub(crate) struct Timer {
+    pub(crate) struct Timer<'a> {
         #[pin]
         sleep: Option<Sleep>,
         armed: Time,
         virtual_timer: VirtualSlot,
+        alarm: Option<&'a Alarm>,
     }
 }
 
@@ -26,9 +28,14 @@ type VirtualSlot = VirtualTimer;
 #[cfg(not(feature = "testing"))]
 type VirtualSlot = ();
 
-impl Timer {
+impl<'a> Timer<'a> {
     pub(crate) fn new() -> Self {
-        Self { sleep: None, armed: Time::ZERO, virtual_timer: VirtualSlot::default() }
+        Self::with(None)
+    }
+
+    /// One that notes its instants in the alarm of the thread that drives it, if it has one, and needs no runtime then.
+    pub(crate) fn with(alarm: Option<&'a Alarm>) -> Self {
+        Self { sleep: None, armed: Time::ZERO, virtual_timer: VirtualSlot::default(), alarm }
     }
 
     /// Ready once `at` has come; until then the task is woken at that instant. `Time::MAX` never comes.
@@ -37,6 +44,15 @@ impl Timer {
             return Poll::Pending;
         }
         let mut this = self.project();
+        if let Some(alarm) = this.alarm {
+            let rung = alarm.poll(at);
+            // Armed so that whoever moves the clock wakes the thread.
+            #[cfg(feature = "testing")]
+            if let Some(clock) = clock.as_virtual().filter(|_| rung.is_pending()) {
+                let _ = this.virtual_timer.poll_until(cx, clock, at);
+            }
+            return rung;
+        }
         #[cfg(feature = "testing")]
         if let Some(clock) = clock.as_virtual() {
             return this.virtual_timer.poll_until(cx, clock, at);
@@ -66,7 +82,7 @@ impl Timer {
 /// (contract 0.1), and the timer is not armed at all by one that is ready at once.
 pub(crate) async fn until<F: Future>(
     mut future: Pin<&mut F>,
-    mut timer: Pin<&mut Timer>,
+    mut timer: Pin<&mut Timer<'_>>,
     clock: &Clock,
     limit: Time,
 ) -> Option<F::Output> {

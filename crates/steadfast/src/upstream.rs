@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use crate::clock::Clock;
 use crate::error::ErrorKind;
 use crate::event::{Event, EventHook};
+use crate::park::Alarm;
 use crate::report::Ended;
 use crate::snapshot::Snapshot;
 use crate::timer::{self, Timer};
@@ -290,7 +291,12 @@ impl Upstream {
         (!self.is_closed()).then_some(running)
     }
 
-    fn end_call(&self) {
+    /// Counts work that may outlive its call as running, until [`end_call`](Self::end_call). To be called by a call that is.
+    pub(crate) fn begin_work(&self) {
+        self.running.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub(crate) fn end_call(&self) {
         if self.running.fetch_sub(1, Ordering::SeqCst) == 1 && self.is_closed() {
             self.last_ended.notify_waiters();
         }
@@ -300,7 +306,7 @@ impl Upstream {
     /// never ends. To be called once new calls are refused.
     ///
     /// Cancel safe: dropping the future only forgets the wait.
-    pub(crate) async fn ended(&self, limit: Time) {
+    pub(crate) async fn ended(&self, limit: Time, alarm: Option<&Alarm>) {
         let all_ended = async {
             loop {
                 let ended = self.last_ended.notified();
@@ -310,7 +316,7 @@ impl Upstream {
                 ended.await;
             }
         };
-        timer::until(pin!(all_ended), pin!(Timer::new()), &self.clock, limit).await;
+        timer::until(pin!(all_ended), pin!(Timer::with(alarm)), &self.clock, limit).await;
     }
 }
 

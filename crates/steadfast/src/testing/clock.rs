@@ -79,6 +79,22 @@ impl VirtualClock {
         state.now = state.now.max(end);
     }
 
+    /// Moves the clock to `at`, unless it is there: for several threads that each wait for an instant of their own, and
+    /// of whom none may move it further than that.
+    pub(crate) fn advance_to(&self, at: Time) {
+        loop {
+            let mut state = self.state();
+            let next = state.timers.first_entry().filter(|timer| timer.key().0 <= at);
+            let Some(((due, _), waker)) = next.map(|timer| timer.remove_entry()) else {
+                state.now = state.now.max(at);
+                return;
+            };
+            state.now = state.now.max(due);
+            drop(state);
+            waker.wake();
+        }
+    }
+
     /// The instant of the next timer.
     pub fn next_timer(&self) -> Option<Time> {
         self.state().timers.first_key_value().map(|((at, _), _)| *at)

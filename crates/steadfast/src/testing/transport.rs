@@ -313,7 +313,7 @@ struct Playing {
     clock: Clock,
     pieces: VecDeque<(Duration, Bytes)>,
     end: End,
-    timer: Pin<Box<Timer>>,
+    timer: Pin<Box<Timer<'static>>>,
     /// When the next piece comes.
     at: Time,
     _serving: Serving,
