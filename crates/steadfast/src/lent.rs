@@ -4,8 +4,8 @@
 //! the two lets go (11.7). The attempt lets go when it is settled, so the slot is never given back before the verdict is
 //! recorded (0.2), and the work when it is over.
 //!
-//! While the work runs, the slot's lease has no end. Once it is over, the end is the deadline again: a future that is kept
-//! and never polled holds no slot for ever (5.2).
+//! While the work runs, the slot's lease has no end. Once only the caller is to come, the end is the deadline again: a
+//! future that is kept and never polled holds no slot for ever (5.2).
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Lent {
         self.upstream.clock.now()
     }
 
-    /// The work is over: from now on the slot is leased to the deadline, as any other.
+    /// The work is over, and its result waits for the caller: the slot is leased to the deadline, as any other.
     pub(crate) fn work_is_over(&self) {
         if let Some(slot) = &self.slot {
             let now = self.now();

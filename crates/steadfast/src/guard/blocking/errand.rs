@@ -137,6 +137,10 @@ impl<F, R> Errand<F, R> {
 
     /// Hands the result to the caller, or drops it where there is none; the work's share of the slot goes last.
     fn finish(&self, over: Over<F, R>, slot: Arc<Lent>) {
+        if !matches!(self.lock().stage, Stage::Abandoned) {
+            // The caller may never come for it.
+            slot.work_is_over();
+        }
         let mut state = self.lock();
         if matches!(state.stage, Stage::Abandoned) {
             drop(state);
@@ -178,7 +182,6 @@ impl<F: FnMut(Context) -> R, R> Runner<F, R> {
                 None => run(),
             }
         }));
-        slot.work_is_over();
         let over = match result {
             Ok(result) => Over::Ran(operation, result),
             Err(panic) => {
