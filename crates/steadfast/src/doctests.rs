@@ -21,4 +21,5 @@ pages! {
     ErrorsAndReports = "docs/errors-and-reports.md";
     Configuration = "docs/configuration.md";
     Reload = "docs/reload.md";
+    Adopting = "docs/adopting.md";
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use steadfast_policy::Time;
 use steadfast_policy::line::Slot;
 
+use crate::policies::Policies;
 use crate::upstream::Upstream;
 
 /// The share of a slot. It counts as a running call, so that [`close`](crate::Guard::close) knows of it.
@@ -24,7 +25,7 @@ pub(crate) struct Lent {
 impl Lent {
     /// To be made while the call itself counts as running, of a slot whose lease has no end.
     pub(crate) fn new(upstream: &Arc<Upstream>, slot: Slot, deadline: Time) -> Self {
-        upstream.begin_work();
+        upstream.with(Policies::begin_work);
         Self { upstream: Arc::clone(upstream), slot: Some(slot), deadline }
     }
 
@@ -41,18 +42,23 @@ impl Lent {
         }
     }
 
-    /// The slot, for who holds the last share and gives it back himself.
-    pub(crate) fn take_slot(&mut self) -> Option<Slot> {
-        self.slot.take()
+    /// Gives a share up under the lock of the policies, and with the last one the slot.
+    pub(crate) fn let_go(share: Arc<Self>, policies: &mut Policies, now: Time) {
+        if let Some(slot) = Arc::into_inner(share).and_then(|mut last| last.slot.take()) {
+            policies.line.release(now, slot);
+            policies.end();
+        }
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        if let Some(slot) = self.slot.take() {
-            let now = self.now();
-            self.upstream.with(|policies| policies.line.release(now, slot));
-        }
-        self.upstream.end_call();
+        // With `let_go` the lock is held already, and everything has been given back.
+        let Some(slot) = self.slot.take() else { return };
+        let now = self.now();
+        self.upstream.with(|policies| {
+            policies.line.release(now, slot);
+            policies.end();
+        });
     }
 }

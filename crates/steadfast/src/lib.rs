@@ -37,6 +37,7 @@ pub mod layer;
 mod lent;
 mod operation;
 mod park;
+mod policies;
 pub mod report;
 mod snapshot;
 #[cfg(feature = "testing")]

@@ -72,23 +72,42 @@ impl<'a> Timer<'a> {
     }
 
     /// The same for a wait that the call itself asked for, a backoff or the time to a place, and not a limit on what
-    /// somebody else does: nothing but time can end it.
+    /// somebody else does: nothing but time can end it. A test's clock need not let it pass.
     pub(crate) fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
+        #[cfg(feature = "testing")]
+        {
+            // A thread that parks moves the clock itself.
+            match clock.skip_to(at) {
+                true => Poll::Ready(()),
+                false if self.alarm.is_some() => self.poll_until(cx, clock, at),
+                false => self.poll_work(cx, clock, at),
+            }
+        }
+        #[cfg(not(feature = "testing"))]
         self.poll_until(cx, clock, at)
+    }
+
+    /// The same for the time that scripted work takes: a fake clock moves on to its end, or to the limit that cuts it.
+    #[cfg(feature = "testing")]
+    pub(crate) fn poll_work(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
+        match clock.as_virtual() {
+            Some(clock) => self.project().virtual_timer.poll_moving(cx, clock, at),
+            None => self.poll_until(cx, clock, at),
+        }
     }
 }
 
 /// Waits for `future` until `limit`; `None` when the limit came first. A future that is ready in the same poll wins
 /// (contract 0.1), and the timer is not armed at all by one that is ready at once.
-pub(crate) async fn until<F: Future>(
+#[inline]
+pub(crate) fn until<F: Future>(
     mut future: Pin<&mut F>,
     mut timer: Pin<&mut Timer<'_>>,
     clock: &Clock,
     limit: Time,
-) -> Option<F::Output> {
-    std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+) -> impl Future<Output = Option<F::Output>> {
+    std::future::poll_fn(move |cx| match future.as_mut().poll(cx) {
         Poll::Ready(out) => Poll::Ready(Some(out)),
         Poll::Pending => timer.as_mut().poll_until(cx, clock, limit).map(|()| None),
     })
-    .await
 }

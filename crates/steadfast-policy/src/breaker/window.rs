@@ -26,32 +26,37 @@ pub(super) struct Sums {
 
 #[derive(Debug)]
 pub(super) struct Window {
-    bucket_nanos: u64,
-    buckets: [Bucket; LEN],
-    sums: Sums,
-    /// The newest bucket, counted from the clock's origin; its place in the ring is this modulo the ring's length.
-    head: u64,
     /// Where the newest bucket ends. Kept so that the common case divides nothing.
     head_ends: u64,
+    /// The newest bucket, counted from the clock's origin; its place in the ring is this modulo the ring's length.
+    head: u64,
+    sums: Sums,
+    bucket_nanos: u64,
+    buckets: [Bucket; LEN],
 }
 
 impl Window {
     /// `bucket_nanos` must be positive.
     pub(super) fn new(bucket_nanos: u64) -> Self {
         Self {
+            head_ends: bucket_nanos,
+            head: 0,
+            sums: Sums::default(),
             bucket_nanos,
             buckets: [Bucket::default(); LEN],
-            sums: Sums::default(),
-            head: 0,
-            head_ends: bucket_nanos,
         }
     }
 
     /// Moves on to `now`: buckets that left the window are emptied.
+    #[inline]
     pub(super) fn advance(&mut self, now: Time) {
-        if now.as_nanos() < self.head_ends {
-            return;
+        if now.as_nanos() >= self.head_ends {
+            self.move_to(now);
         }
+    }
+
+    #[cold]
+    fn move_to(&mut self, now: Time) {
         let newest = now.as_nanos() / self.bucket_nanos;
         for step in 1..=self.steps_to(newest) {
             let bucket = &mut self.buckets[place(self.head + step)];
@@ -64,6 +69,7 @@ impl Window {
     }
 
     /// Counts `n` successes, the first of which ended a streak of `streak` failures.
+    #[inline]
     pub(super) fn add_successes(&mut self, n: u64, streak: u32) {
         let bucket = &mut self.buckets[place(self.head)];
         bucket.longest = bucket.longest.max(streak);
@@ -78,6 +84,7 @@ impl Window {
     }
 
     /// The sums as of the last move.
+    #[inline]
     pub(super) fn sums(&self) -> Sums {
         self.sums
     }
@@ -111,11 +118,13 @@ impl Window {
 }
 
 /// Where a bucket lies in the ring.
+#[inline]
 fn place(bucket: u64) -> usize {
     (bucket % u64::from(BUCKETS)) as usize
 }
 
 /// Adds to a count that saturates, and says how much was added, so that the sums stay those of the buckets.
+#[inline]
 fn add(count: &mut u32, n: u64) -> u64 {
     let before = *count;
     *count = count.saturating_add(u32::try_from(n).unwrap_or(u32::MAX));

@@ -13,20 +13,28 @@ struct Bucket {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Window {
     second: u64,
-    ring: [Bucket; BUCKETS],
     sum: Bucket,
+    ring: [Bucket; BUCKETS],
 }
 
 impl Window {
     /// Moves to `second` and empties what has aged out. An earlier second than before changes nothing.
+    #[inline]
     pub(super) fn advance(&mut self, second: u64) {
-        let steps = second.saturating_sub(self.second).min(BUCKETS as u64);
+        if second > self.second {
+            self.move_to(second);
+        }
+    }
+
+    #[cold]
+    fn move_to(&mut self, second: u64) {
+        let steps = (second - self.second).min(BUCKETS as u64);
         for back in 0..steps {
             let aged = std::mem::take(self.bucket(second - back));
             self.sum.calls -= aged.calls;
             self.sum.retries -= aged.retries;
         }
-        self.second = self.second.max(second);
+        self.second = second;
     }
 
     /// The second that is being counted.
@@ -34,6 +42,7 @@ impl Window {
         self.second
     }
 
+    #[inline]
     pub(super) fn calls(&self) -> u64 {
         self.sum.calls
     }
@@ -42,6 +51,7 @@ impl Window {
         self.sum.retries
     }
 
+    #[inline]
     pub(super) fn add_call(&mut self) {
         self.bucket(self.second).calls += 1;
         self.sum.calls += 1;
@@ -71,11 +81,13 @@ impl Window {
         (self.sum.calls - gone.0, self.sum.retries - gone.1)
     }
 
+    #[inline]
     fn bucket(&mut self, second: u64) -> &mut Bucket {
         &mut self.ring[slot(second)]
     }
 }
 
+#[inline]
 fn slot(second: u64) -> usize {
     (second % BUCKETS as u64) as usize
 }

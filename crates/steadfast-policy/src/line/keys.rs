@@ -47,12 +47,14 @@ pub(super) struct Keys {
 impl std::ops::Index<u32> for Keys {
     type Output = Key;
 
+    #[inline]
     fn index(&self, index: u32) -> &Key {
         &self.keys[index as usize]
     }
 }
 
 impl std::ops::IndexMut<u32> for Keys {
+    #[inline]
     fn index_mut(&mut self, index: u32) -> &mut Key {
         &mut self.keys[index as usize]
     }
@@ -98,9 +100,26 @@ impl Keys {
         }
     }
 
+    /// Records a start of `""` in whose line nobody waits, if it has a place.
+    #[inline]
+    pub(super) fn stamp_unnamed(&mut self, now: Time, rate: &Rate) -> bool {
+        let places = &mut self[UNNAMED].places;
+        let has_place = places.opens(0, rate).is_some_and(|at| at <= now);
+        if has_place {
+            places.stamp(now, rate);
+        }
+        has_place
+    }
+
+    /// Whether [`drop_idle`](Self::drop_idle) would drop any.
+    #[inline]
+    pub(super) fn is_any_idle(&self, now: Time, rate: &Rate) -> bool {
+        self.oldest != NONE && self[self.oldest].last_start + rate.window <= now
+    }
+
     /// Drops every key that nothing has started in for a window and nobody waits in.
     pub(super) fn drop_idle(&mut self, now: Time, rate: &Rate) {
-        while self.oldest != NONE && self[self.oldest].last_start + rate.window <= now {
+        while self.is_any_idle(now, rate) {
             let index = self.oldest;
             self.unlist(index);
             self.drop_unused(index);

@@ -36,21 +36,28 @@ struct Lease {
     holder: Holder,
     ends: Time,
     start: Start,
+    /// While it is free: the one that was freed before it.
+    next_free: u32,
 }
+
+/// No slot.
+const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Slots {
-    limit: u32,
-    leases: Vec<Lease>,
-    free: Vec<u32>,
     /// No lease ends earlier. Exact unless one that ended then has been given back since.
     soonest: Time,
+    limit: u32,
+    taken: u32,
+    /// The free slots are a list through the leases, so that an admission touches no memory but its own lease's.
+    last_freed: u32,
     is_exact: bool,
+    leases: Vec<Lease>,
 }
 
 impl Slots {
     pub(super) fn new(limit: u32) -> Self {
-        Self { limit, leases: Vec::new(), free: Vec::new(), soonest: Time::MAX, is_exact: true }
+        Self { soonest: Time::MAX, limit, taken: 0, last_freed: NONE, is_exact: true, leases: Vec::new() }
     }
 
     pub(super) fn limit(&self) -> u32 {
@@ -62,11 +69,13 @@ impl Slots {
         self.limit = limit;
     }
 
+    #[inline]
     pub(super) fn has_free(&self) -> bool {
-        self.leases.len() - self.free.len() < self.limit as usize
+        self.taken < self.limit
     }
 
     /// Takes a slot for an attempt. There must be a free one.
+    #[inline]
     pub(super) fn take(&mut self, start: Start, ends: Time) -> Slot {
         let index = self.occupy(start, ends, Holder::Attempt);
         self.token(index)
@@ -77,20 +86,26 @@ impl Slots {
         self.occupy(start, ends, Holder::Waiter(ticket))
     }
 
+    #[inline]
     fn occupy(&mut self, start: Start, ends: Time, holder: Holder) -> u32 {
         debug_assert!(self.has_free(), "the caller has looked");
-        let index = self.free.pop().unwrap_or_else(|| {
-            let index = self.leases.len() as u32;
-            self.leases.push(Lease { generation: 0, holder: Holder::Nobody, ends, start });
-            // Giving a slot back never allocates.
-            self.free.reserve(self.leases.len());
-            index
-        });
+        let index = if self.last_freed == NONE { self.add_free() } else { self.last_freed };
         let lease = &mut self.leases[index as usize];
         lease.holder = holder;
         lease.ends = ends;
         lease.start = start;
+        self.last_freed = lease.next_free;
         self.soonest = self.soonest.min(ends);
+        self.taken += 1;
+        index
+    }
+
+    /// One more slot than there ever were at once.
+    #[cold]
+    fn add_free(&mut self) -> u32 {
+        let start = Start { key: None, at: Time::ZERO };
+        let index = self.leases.len() as u32;
+        self.leases.push(Lease { generation: 0, holder: Holder::Nobody, ends: Time::ZERO, start, next_free: NONE });
         index
     }
 
@@ -116,6 +131,7 @@ impl Slots {
     }
 
     /// Frees the slot; `None` if this holding of it is over.
+    #[inline]
     pub(super) fn release(&mut self, slot: Slot) -> Option<Start> {
         let lease = self.leases.get(slot.index as usize)?;
         if lease.generation != slot.generation || lease.holder == Holder::Nobody {
@@ -125,12 +141,14 @@ impl Slots {
     }
 
     /// Frees what was reserved for a waiter that has gone.
+    #[inline]
     pub(super) fn vacate(&mut self, index: u32) -> Start {
         let lease = &mut self.leases[index as usize];
         self.is_exact &= lease.ends > self.soonest;
         lease.holder = Holder::Nobody;
         lease.generation += 1;
-        self.free.push(index);
+        lease.next_free = std::mem::replace(&mut self.last_freed, index);
+        self.taken -= 1;
         lease.start
     }
 
@@ -172,6 +190,7 @@ impl Slots {
     }
 
     /// The same or earlier, without looking.
+    #[inline]
     pub(super) fn soonest_bound(&self) -> Time {
         self.soonest
     }
@@ -182,6 +201,7 @@ impl Slots {
         taken.count() as u32
     }
 
+    #[inline]
     fn token(&self, index: u32) -> Slot {
         Slot { index, generation: self.leases[index as usize].generation }
     }

@@ -162,6 +162,7 @@ impl GuardBuilder {
 
     /// The guard, unchecked.
     pub(crate) fn assemble(self) -> Guard {
+        let seed = self.seed.or_else(|| self.clock.seed());
         let rules = Rules {
             total_timeout: self.total_timeout,
             attempt_timeout: self.attempt_timeout,
@@ -179,11 +180,11 @@ impl GuardBuilder {
             breaker: BreakerConfig { probe_lease: self.total_timeout, ..breaker },
             budget: self.budget.unwrap_or_else(pays_for_all),
             line,
-            seed: self.seed,
+            seed,
         };
         let upstream = Upstream::new(self.name, setup, self.clock, self.events);
         upstream.allow_calls_of(rules.total_timeout);
-        Guard(Arc::new(Guarded::new(Arc::new(upstream), rules, self.seed)))
+        Guard(Arc::new(Guarded::new(Arc::new(upstream), rules, seed)))
     }
 
     fn problems(&self) -> Vec<Problem> {

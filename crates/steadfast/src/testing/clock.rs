@@ -11,18 +11,27 @@ use std::time::{Duration, SystemTime};
 
 use steadfast_policy::Time;
 
+use super::limits::LimitSwitch;
+use crate::clock::Clock;
+
 /// A clock for tests and simulations. Clones are the same clock.
 ///
 /// Timers fire in the order of their instants, equal ones in the order in which they were armed; so a run is the same
 /// each time. Waiting costs nothing: [`VirtualClock::run`] jumps from one timer to the next.
+///
+/// One that was made by [`fake_clock`](super::fake_clock) is also moved by whoever sleeps on it.
 #[derive(Clone)]
-pub struct VirtualClock(Arc<Mutex<State>>);
+pub struct VirtualClock(Arc<Mutex<State>>, LimitSwitch);
 
 struct State {
     now: Time,
     wall_at_origin: SystemTime,
     sequence: u64,
     timers: BTreeMap<(Time, u64), Waker>,
+    /// Whether a sleep moves the clock by itself.
+    is_fake: bool,
+    sleeps: Vec<Duration>,
+    seed: Option<u64>,
 }
 
 /// The future cannot go on: it waits for something that is not a timer of this clock.
@@ -46,12 +55,57 @@ impl Default for VirtualClock {
 impl VirtualClock {
     /// A clock at its origin; its wall shows 2026-01-01T00:00:00Z.
     pub fn new() -> Self {
-        Self(Arc::new(Mutex::new(State {
+        let state = State {
             now: Time::ZERO,
             wall_at_origin: SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_225_600),
             sequence: 0,
             timers: BTreeMap::new(),
-        })))
+            is_fake: false,
+            sleeps: Vec::new(),
+            seed: None,
+        };
+        Self(Arc::new(Mutex::new(state)), LimitSwitch::default())
+    }
+
+    /// One that whoever sleeps on it moves.
+    pub(super) fn fake() -> Self {
+        let clock = Self::new();
+        clock.state().is_fake = true;
+        clock
+    }
+
+    pub(super) fn set_seed(&self, seed: u64) {
+        self.state().seed = Some(seed);
+    }
+
+    /// The seed of whatever is built on this clock without one of its own.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.state().seed
+    }
+
+    /// Whether the rate limits of this clock are off.
+    pub(crate) fn limits(&self) -> &LimitSwitch {
+        &self.1
+    }
+
+    /// A sleep that has ended, as it was asked for.
+    pub(crate) fn note_sleep(&self, asked: Duration) {
+        let mut state = self.state();
+        if state.is_fake {
+            state.sleeps.push(asked);
+        }
+    }
+
+    pub(super) fn sleeps(&self) -> Vec<Duration> {
+        self.state().sleeps.clone()
+    }
+
+    pub(super) fn clear_sleeps(&self) {
+        self.state().sleeps.clear();
+    }
+
+    pub(super) fn is_fake(&self) -> bool {
+        self.state().is_fake
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -72,9 +126,7 @@ impl VirtualClock {
     /// Moves the clock, firing every timer on the way in order. Tasks that a timer wakes run when they are polled next.
     pub fn advance(&self, duration: Duration) {
         let end = self.now() + duration;
-        while self.next_timer().is_some_and(|at| at <= end) {
-            self.advance_to_next_timer();
-        }
+        while self.jump(end) {}
         let mut state = self.state();
         state.now = state.now.max(end);
     }
@@ -82,17 +134,9 @@ impl VirtualClock {
     /// Moves the clock to `at`, unless it is there: for several threads that each wait for an instant of their own, and
     /// of whom none may move it further than that.
     pub(crate) fn advance_to(&self, at: Time) {
-        loop {
-            let mut state = self.state();
-            let next = state.timers.first_entry().filter(|timer| timer.key().0 <= at);
-            let Some(((due, _), waker)) = next.map(|timer| timer.remove_entry()) else {
-                state.now = state.now.max(at);
-                return;
-            };
-            state.now = state.now.max(due);
-            drop(state);
-            waker.wake();
-        }
+        while self.jump(at) {}
+        let mut state = self.state();
+        state.now = state.now.max(at);
     }
 
     /// The instant of the next timer.
@@ -102,7 +146,15 @@ impl VirtualClock {
 
     /// Jumps to the next timer and fires it; false when none is armed.
     pub fn advance_to_next_timer(&self) -> bool {
+        self.jump(Time::MAX)
+    }
+
+    /// The same for a timer that comes no later than `limit`: others may move the clock at the same time.
+    fn jump(&self, limit: Time) -> bool {
         let mut state = self.state();
+        if state.timers.first_key_value().is_none_or(|((at, _), _)| *at > limit) {
+            return false;
+        }
         let Some(((at, _), waker)) = state.timers.pop_first() else { return false };
         state.now = state.now.max(at);
         drop(state);
@@ -152,6 +204,23 @@ impl Wake for Flag {
     }
 }
 
+/// Work that does not end by itself: on a fake clock it lets time pass until a limit ends it.
+#[derive(Default)]
+pub(crate) struct Hang {
+    has_waited: bool,
+}
+
+impl Hang {
+    /// To be called with every poll. Once nothing is armed that could end it, it wakes nobody any more.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, clock: &Clock) {
+        let Some(clock) = clock.as_virtual().filter(|clock| clock.is_fake()) else { return };
+        // The limit that it runs under is armed after its first poll.
+        if !std::mem::replace(&mut self.has_waited, true) || clock.advance_to_next_timer() {
+            cx.waker().wake_by_ref();
+        }
+    }
+}
+
 /// One armed timer of a virtual clock; dropping it disarms it.
 #[derive(Default)]
 pub(crate) struct VirtualTimer(Option<(VirtualClock, (Time, u64))>);
@@ -178,6 +247,22 @@ impl VirtualTimer {
         self.disarm();
         self.0 = Some((clock.clone(), key));
         Poll::Pending
+    }
+
+    /// The same; on a fake clock, once everybody else has had a turn, whoever waits here moves it to the next timer.
+    ///
+    /// In this way several sleeps at once end in the order of their instants, and a limit that comes before the end of
+    /// scripted work cuts it. One turn is enough for tasks of one thread: a task that wakes itself is queued behind those
+    /// that can go on.
+    pub(crate) fn poll_moving(&mut self, cx: &mut Context<'_>, clock: &VirtualClock, at: Time) -> Poll<()> {
+        if clock.is_fake() && self.0.as_ref().is_some_and(|(_, key)| key.0 == at) {
+            clock.jump(at);
+        }
+        let polled = self.poll_until(cx, clock, at);
+        if polled.is_pending() && clock.is_fake() {
+            cx.waker().wake_by_ref();
+        }
+        polled
     }
 
     fn disarm(&mut self) {

@@ -16,7 +16,7 @@ use steadfast_http::Fault;
 use steadfast_policy::Time;
 
 use super::Outcome;
-use crate::admission::Grant;
+use crate::admission::Hold;
 use crate::call::{self, Finished, Options};
 use crate::guard::Guarded;
 use crate::guard::classify::{Classify, ErrorClass};
@@ -82,8 +82,8 @@ struct CallersOperation<'a> {
 impl Operation for CallersOperation<'_> {
     type Out = Brought;
 
-    fn granted(&mut self, attempt: Attempt, grant: &mut Grant<'_>) {
-        self.has_slot = grant.keep(attempt);
+    fn granted(&mut self, attempt: Attempt, hold: &mut Hold<'_>) {
+        self.has_slot = hold.keep(attempt);
     }
 
     fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Brought> + Send {

@@ -16,7 +16,7 @@ use steadfast_policy::{Advice, Answer, Cause, Judgement, Time};
 
 use super::errand::{Awaited, Errand, Over, Task, Threads};
 use super::{Outcome, not_in_a_hook};
-use crate::admission::Grant;
+use crate::admission::Hold;
 use crate::call::{self, Finished, Options};
 use crate::error::Error;
 use crate::guard::Guarded;
@@ -59,8 +59,8 @@ where
 {
     type Out = Brought<T, E>;
 
-    fn granted(&mut self, attempt: Attempt, grant: &mut Grant<'_>) {
-        self.slot = grant.lend(attempt);
+    fn granted(&mut self, attempt: Attempt, hold: &mut Hold<'_>) {
+        self.slot = hold.lend(attempt);
     }
 
     async fn attempt(&mut self, attempt: Attempt) -> Brought<T, E> {
