@@ -25,4 +25,5 @@ pages! {
     Reload = "docs/reload.md";
     Adopting = "docs/adopting.md";
     Profiles = "docs/profiles.md";
+    Testing = "docs/testing.md";
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use steadfast_policy::Time;
 
+use super::fake::FastClock;
 use super::limits::LimitSwitch;
 use crate::clock::Clock;
 
@@ -47,6 +48,7 @@ const TURNS: u32 = 3;
 /// For how many turns one sleeper has seen nothing happen.
 #[derive(Default)]
 struct Patience {
+    /// How many events there had been, or what was slept for.
     events: u64,
     turns: u32,
 }
@@ -166,6 +168,14 @@ impl VirtualClock {
         let mut state = self.state();
         state.now = state.now.max(end);
         state.happens();
+    }
+
+    /// Moves the clock to `at`, unless it is there: for several threads that each wait for an instant of their own, and
+    /// of whom none may move it further than that.
+    pub(crate) fn advance_to(&self, at: Time) {
+        while self.jump(at) {}
+        let mut state = self.state();
+        state.now = state.now.max(at);
     }
 
     /// The instant of the next timer.
@@ -301,6 +311,22 @@ impl VirtualTimer {
             cx.waker().wake_by_ref();
         }
         polled
+    }
+
+    /// Ends a sleep on a clock that skips them, once everybody else has had a turn: who was let through by then must not
+    /// find that its own time has been skipped, too.
+    pub(crate) fn poll_skipping(&mut self, cx: &mut Context<'_>, clock: &FastClock, at: Time) -> Poll<()> {
+        if self.patience.events != at.as_nanos() {
+            self.patience = Patience { events: at.as_nanos(), turns: 0 };
+        }
+        self.patience.turns += 1;
+        if self.patience.turns > POLLS {
+            self.patience.turns = 0;
+            clock.skip_to(at);
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn disarm(&mut self) {

@@ -3,13 +3,15 @@
 use std::future::ready;
 
 use futures_executor::block_on;
+use futures_util::future::join_all;
 use steadfast::policy::Time;
 use steadfast::policy::breaker::State;
+use steadfast::policy::line::RateConfig;
 use steadfast::testing::{Script, ScriptedOperation, Step, fast_mode};
 use steadfast::{Clock, ErrorKind, ServiceClient};
 
 use super::{five_a_second, guard};
-use crate::harness::secs;
+use crate::harness::{ms, secs};
 
 #[test]
 fn p21_waits_are_skipped() {
@@ -45,6 +47,17 @@ fn p21_the_rate_limit_holds_in_skipped_time() {
         block_on(guard.call(|| rates.call())).unwrap();
     }
     assert!(fast.clock().now().since(before) >= secs(2), "the eleventh starts two seconds after the first");
+}
+
+#[test]
+fn p21_several_who_skip_at_once_keep_their_turns() {
+    let fast = fast_mode();
+    let rates = ScriptedOperation::new(&fast, [Ok::<_, &str>(1)]);
+    let rate = RateConfig { limit: 1, ..five_a_second() };
+    let guard = guard().rate_limit(rate).max_concurrent(1, ms(500)).total_timeout(secs(3600)).build().unwrap();
+    let results = block_on(join_all((0..20).map(|_| guard.call(|| rates.call()))));
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    assert!(fast.clock().now() >= Time::from_secs(19));
 }
 
 #[test]
