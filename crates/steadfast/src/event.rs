@@ -102,6 +102,7 @@ impl EventHook {
     }
 
     /// Tells what `event` makes, if anybody could hear it.
+    #[cold]
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
         if self.0.is_none() && !tracing::enabled!(tracing::Level::WARN) {
             return;
@@ -119,6 +120,7 @@ impl EventHook {
     }
 
     /// The same for what happens on every call, which the log shows at its finest levels only.
+    #[inline]
     pub(crate) fn emit_fine(&self, event: impl FnOnce() -> Event) {
         if self.0.is_some() || tracing::enabled!(tracing::Level::DEBUG) {
             self.emit(event);

@@ -10,7 +10,8 @@
 //! | read a response as it comes, as lines or events too | [`RequestBuilder::send_streaming`] |
 //! | send a body that is read as it is sent | [`transport::RequestBody`], [`multipart`] |
 //! | do so from plain threads | `blocking`, behind the feature of that name |
-//! | protect any other operation | [`Guard`] |
+//! | protect any other operation | [`Guard`], or [`Guards`] with one for each key |
+//! | have one policy alone | [`retry`], [`timeout`](fn@timeout), [`RateLimit`], [`CircuitBreaker`], [`Bulkhead`] |
 //! | know what a fallback stood in for | [`degraded`] |
 //! | fit into a stack of tower's | `layer` and `transport::service`, behind the feature `tower` |
 //! | send through a reqwest client, or in one's own way | `transport::reqwest`, behind the feature `reqwest`; [`transport::Exchange`] |
@@ -20,6 +21,7 @@
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
+mod alarm;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod call;
@@ -35,6 +37,8 @@ pub mod guard;
 #[cfg(feature = "tower")]
 pub mod layer;
 mod operation;
+pub mod pieces;
+mod policies;
 pub mod report;
 mod snapshot;
 #[cfg(feature = "testing")]
@@ -53,7 +57,8 @@ pub use client::{
 pub use clock::Clock;
 pub use error::{BoxError, Error, ErrorKind};
 pub use event::Event;
-pub use guard::{Context, ErrorClass, Guard, GuardBuilder, GuardCall, GuardError, Served};
+pub use guard::{Context, ErrorClass, Guard, GuardBuilder, GuardCall, GuardError, Guards, NoGuard, Served};
+pub use pieces::{Bulkhead, CircuitBreaker, RateLimit, TimedOut, retry, timeout};
 pub use report::Report;
 pub use snapshot::Snapshot;
 pub use steadfast_http::problem::ProblemDetails;

@@ -51,6 +51,14 @@ pub(crate) enum ResultKind {
     PoolFull,
 }
 
+impl ResultKind {
+    /// Whether it is what the call returns, whatever comes after it.
+    #[inline]
+    pub(crate) fn is_response(self) -> bool {
+        matches!(self, Self::Response | Self::Open | Self::StaleResponse)
+    }
+}
+
 /// One thing to do, possibly several times.
 pub(crate) trait Operation: Send {
     /// What an attempt brings: a response or an error, a value or an error.

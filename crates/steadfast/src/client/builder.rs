@@ -204,7 +204,7 @@ impl ClientBuilder {
             breaker: breaker_config(&settings),
             budget: budget_config(&settings),
             line: line_config(&settings),
-            seed: self.seed,
+            seed: self.seed.or_else(|| self.clock.seed()),
         };
         adjust(&mut setup);
         let upstream = Arc::new(Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events));

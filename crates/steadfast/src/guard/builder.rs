@@ -6,13 +6,13 @@ use std::time::Duration;
 use steadfast_policy::backoff::Backoff;
 use steadfast_policy::breaker::BreakerConfig;
 use steadfast_policy::budget::BudgetConfig;
-use steadfast_policy::line::{LineConfig, RateConfig};
+use steadfast_policy::line::{LineConfig, MAX_WINDOW_LIMIT, RateConfig, RateStyle};
 use steadfast_policy::retry::RetryRules;
 
 use super::limits::{Limits, put};
 use super::{Guard, Guarded};
 use crate::clock::Clock;
-use crate::config::{Config, GuardSettings, Problem, Problems, Profile, check};
+use crate::config::{Config, GuardSettings, Origin, Place, Problem, Problems, Profile, check};
 use crate::event::{Event, EventHook};
 use crate::upstream::{Rules, Setup, Upstream};
 
@@ -207,6 +207,25 @@ impl GuardBuilder {
         self
     }
 
+    /// Under another name.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.name = Arc::from(name);
+        self
+    }
+
+    /// One of several with the same settings: they share the name's beginning and the clock, and no chance.
+    pub(super) fn for_key(self, key: &str) -> Self {
+        let name = format!("{}/{key}", self.name);
+        Self { name: Arc::from(name), ..self }
+    }
+
+    /// Chance of its own, if there is a seed, and the same each time.
+    pub(super) fn seeded_by(mut self, key: &str) -> Self {
+        let seed = self.seed.or_else(|| self.clock.seed());
+        self.seed = seed.map(|seed| key.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME)));
+        self
+    }
+
     /// The guard.
     ///
     /// # Errors
@@ -221,6 +240,12 @@ impl GuardBuilder {
 
     /// The guard, unchecked.
     pub(crate) fn assemble(self) -> Guard {
+        self.assemble_with(|_| {})
+    }
+
+    /// The same, for one whose deadline is not what its other limits are derived from.
+    pub(crate) fn assemble_with(self, adjust: impl FnOnce(&mut Setup)) -> Guard {
+        let seed = self.seed.or_else(|| self.clock.seed());
         let limits = self.limits();
         let rules = Rules {
             total_timeout: limits.total_timeout,
@@ -235,15 +260,16 @@ impl GuardBuilder {
         };
         let breaker = if self.has_breaker { limits.breaker } else { never_opens() };
         let line = if self.has_bulkhead { limits.line } else { LineConfig { slots: u32::MAX, ..limits.line } };
-        let setup = Setup {
+        let mut setup = Setup {
             breaker: BreakerConfig { probe_lease: limits.total_timeout, ..breaker },
             budget: if self.has_budget { limits.budget } else { pays_for_all() },
             line,
-            seed: self.seed,
+            seed,
         };
+        adjust(&mut setup);
         let upstream = Upstream::new(self.name, setup, self.clock, self.events);
         upstream.allow_calls_of(rules.total_timeout);
-        Guard(Arc::new(Guarded::new(Arc::new(upstream), rules, self.seed)))
+        Guard(Arc::new(Guarded::new(Arc::new(upstream), rules, seed)))
     }
 
     /// All layers, the strongest last.
@@ -270,7 +296,8 @@ impl GuardBuilder {
         limits
     }
 
-    fn problems(&self) -> Vec<Problem> {
+    /// Every value that is outside its bounds.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
         let limits = self.limits();
         let mut problems = check("total_timeout", limits.total_timeout);
         problems.extend(limits.attempt_timeout.into_iter().flat_map(|timeout| check("attempt_timeout", timeout)));
@@ -288,6 +315,7 @@ impl GuardBuilder {
         }
         if let Some(rate) = &limits.line.rate {
             problems.extend(check("rate_limit", rate.limit));
+            problems.extend(more_than_a_window_remembers(rate));
             problems.extend(check("rate_limit_period", rate.period));
             problems.extend(rate.wait.into_iter().flat_map(|wait| check("rate_limit_wait", wait)));
         }
@@ -303,6 +331,21 @@ fn breaker_problems(breaker: &BreakerConfig) -> Vec<Problem> {
     problems.extend(check("breaker_cool_down", breaker.cool_down));
     problems.extend(breaker.cool_down_start.into_iter().flat_map(|start| check("breaker_cool_down_start", start)));
     problems
+}
+
+/// Of the hash FNV-1a, whose offset the seed takes the place of.
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// The window style would quietly keep to less.
+fn more_than_a_window_remembers(rate: &RateConfig) -> Option<Problem> {
+    let is_too_much = rate.style == RateStyle::Window && rate.limit > MAX_WINDOW_LIMIT;
+    is_too_much.then(|| {
+        let expected =
+            format!("at most {MAX_WINDOW_LIMIT} with RateStyle::Window (RateStyle::Smooth takes up to 1000000000)");
+        let message = format!("expected {expected}; found {}", rate.limit);
+        let problem = Problem::new(Place::At(Origin::Builder), "rate_limit", message);
+        Problem { expected: Some(expected), found: Some(rate.limit.to_string()), ..problem }
+    })
 }
 
 /// More failures than there are numbers for.

@@ -52,7 +52,7 @@ impl<'a, J, B> GuardCall<'a, J, B> {
         self.judged_by(Classified(classify))
     }
 
-    fn judged_by<K>(self, judge: K) -> GuardCall<'a, K, B> {
+    pub(crate) fn judged_by<K>(self, judge: K) -> GuardCall<'a, K, B> {
         GuardCall { guard: self.guard, options: self.options, judge, fallback: self.fallback }
     }
 

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use super::classify::ErrorClass;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::report::Report;
 
@@ -54,6 +55,34 @@ impl<E> GuardError<E> {
         match self {
             Self::Operation { error, .. } => Some(error),
             Self::Limit { last, .. } => last.as_ref(),
+        }
+    }
+
+    /// What it means to a guard around the one that it comes from: a limit what [`ErrorClass::of_limit`] says, an error of
+    /// the operation what `operation` says. So an open breaker further in is not retried further out, nor held against
+    /// the outer breaker.
+    ///
+    /// ```
+    /// # use std::io;
+    /// # use steadfast::{ErrorClass, Guard, GuardError};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let region = Guard::builder("region").attempts(3).build()?;
+    /// let mailer = Guard::builder("mail").attempts(1).build()?;
+    /// mailer.force_open();
+    /// let refused = region
+    ///     .classify(|error: &GuardError<io::Error>| error.class(|_| ErrorClass::TRANSIENT))
+    ///     .call(|| mailer.call(|| async { Ok::<_, io::Error>(()) }))
+    ///     .await
+    ///     .unwrap_err();
+    /// assert_eq!(refused.report().attempt_count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn class(&self, operation: impl FnOnce(&E) -> ErrorClass) -> ErrorClass {
+        match self {
+            Self::Operation { error, .. } => operation(error),
+            Self::Limit { error, .. } => ErrorClass::of_limit(error),
         }
     }
 

@@ -9,6 +9,7 @@ mod call;
 mod classify;
 mod context;
 mod error;
+mod family;
 mod limits;
 mod operation;
 mod served;
@@ -24,6 +25,7 @@ pub use call::GuardCall;
 pub use classify::{Classified, Classify, ErrorClass, Transient, Unclassified, WithRetryAfter};
 pub use context::{Context, IdempotencyKey};
 pub use error::GuardError;
+pub use family::{Guards, LONGEST_KEY, LOOKS, NoGuard};
 pub use served::{Fallback, FallbackValue, FallbackWith, NoFallback, Served};
 
 use context::Keys;
@@ -196,6 +198,16 @@ impl Guard {
         F: FnOnce(&GuardError<E>) -> T,
     {
         GuardCall::new(self).fallback_with(fallback)
+    }
+
+    /// What a guard is made of, for what is built on it.
+    pub(crate) fn parts(&self) -> (&Arc<Upstream>, &Rules) {
+        (&self.0.upstream, &self.0.rules)
+    }
+
+    /// What an operation is told that runs outside of the loop.
+    pub(crate) fn context_of_one(&self) -> Context {
+        Context { attempt: 1, time_left: Duration::MAX, key: self.0.keys.next() }
     }
 
     /// The state as it is. Taking it changes nothing.
