@@ -52,7 +52,7 @@ pin_project! {
         #[pin]
         future: F,
         #[pin]
-        timer: Timer,
+        timer: Timer<'static>,
         clock: Clock,
         after: Duration,
         limit: Option<Time>,

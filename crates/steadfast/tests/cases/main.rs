@@ -10,6 +10,7 @@ mod closure;
 mod codings;
 mod deadlines;
 mod guard;
+mod guard_blocking;
 mod guards;
 mod harness;
 mod headers;
