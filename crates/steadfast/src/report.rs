@@ -224,8 +224,8 @@ impl Report {
         self.duration
     }
 
-    /// When it makes sense to call again, where that is known: the upstream asked for a longer wait than is allowed, or
-    /// one of our own limits refused the next attempt.
+    /// When it makes sense to call again, where that is known: the last answer asked for a wait that this call did not
+    /// wait for, or one of our own limits refused the next attempt.
     pub fn retry_after(&self) -> Option<Duration> {
         self.rest.as_ref().and_then(|rest| rest.retry_after)
     }
