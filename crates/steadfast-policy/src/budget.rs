@@ -132,16 +132,18 @@ impl Rule {
 }
 
 /// The retry budget of one upstream.
+// In this order in memory, so that what every call writes lies in one stretch of 64 bytes; the window's own is first in it.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Budget {
     /// The latest time that it was told; an earlier one counts as this.
     seen: Time,
     credit: i64,
-    last_grant: Time,
     /// When an empty bank may grant one retry all the same.
     probe_at: Time,
-    probe_wait: Duration,
     window: Window,
+    last_grant: Time,
+    probe_wait: Duration,
     rule: Rule,
 }
 
@@ -257,7 +259,9 @@ impl Budget {
         };
         let credit = self.credit.saturating_add(refund).saturating_add(change);
         self.credit = credit.max(0).min(capacity(self.window.calls()));
-        self.probe_wait = PROBE;
+        if self.probe_wait != PROBE {
+            self.probe_wait = PROBE;
+        }
         self.probe_at = self.probe_at.min(self.last_grant + REARM);
     }
 

@@ -16,6 +16,7 @@ pages! {
     BulkheadAndRateLimit = "docs/bulkhead-and-rate-limit.md";
     Streaming = "docs/streaming.md";
     Connections = "docs/connections.md";
+    Pieces = "docs/pieces.md";
     Transports = "docs/transports.md";
     Guard = "docs/guard.md";
     Blocking = "docs/blocking.md";

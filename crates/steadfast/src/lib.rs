@@ -21,6 +21,7 @@
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
+mod alarm;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod call;
@@ -35,7 +36,9 @@ mod event;
 pub mod guard;
 #[cfg(feature = "tower")]
 pub mod layer;
+mod lent;
 mod operation;
+mod park;
 pub mod pieces;
 mod policies;
 pub mod report;

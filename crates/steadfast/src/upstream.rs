@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::event::{Event, EventHook};
+use crate::park::Bell;
 use crate::policies::{Policies, Untold};
 use crate::snapshot::Snapshot;
 use crate::timer::{self, Timer};
@@ -42,19 +43,23 @@ pub(crate) struct Upstream {
     pub(crate) name: Arc<str>,
     pub(crate) clock: Clock,
     pub(crate) events: EventHook,
-    policies: Mutex<Policies>,
+    policies: Apart<Mutex<Policies>>,
     last_ended: Notify,
 }
+
+/// Shares no line of the processor's cache with anything else: what is only read stays with every thread that reads it.
+#[repr(align(128))]
+struct Apart<T>(T);
 
 impl Upstream {
     pub(crate) fn new(name: Arc<str>, setup: Setup, clock: Clock, events: EventHook) -> Self {
         let policies = Mutex::new(Policies::new(setup, &clock));
-        Self { name, clock, events, policies, last_ended: Notify::new() }
+        Self { name, clock, events, policies: Apart(policies), last_ended: Notify::new() }
     }
 
     #[inline]
     fn lock(&self) -> MutexGuard<'_, Policies> {
-        self.policies.lock().unwrap_or_else(PoisonError::into_inner)
+        self.policies.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets `decide` change the policies; wakes whoever's turn has come and tells of transitions once the lock is free.
@@ -130,7 +135,7 @@ impl Upstream {
     /// never ends. To be called once new calls are refused.
     ///
     /// Cancel safe: dropping the future only forgets the wait.
-    pub(crate) async fn ended(&self, limit: Time) {
+    pub(crate) async fn ended(&self, limit: Time, bell: Option<&Bell>) {
         let all_ended = async {
             loop {
                 // Made before the question, so that an end in between is heard of.
@@ -141,7 +146,7 @@ impl Upstream {
                 ended.await;
             }
         };
-        timer::until(pin!(all_ended), pin!(Timer::new()), &self.clock, limit).await;
+        timer::until(pin!(all_ended), pin!(Timer::with(bell)), &self.clock, limit).await;
     }
 }
 

@@ -95,16 +95,18 @@ impl Phase {
 }
 
 /// The circuit breaker of one upstream.
+// In this order in memory: first what every attempt writes, then what it reads. Threads that share a breaker hand the
+// memory that is written from one to the other, 64 bytes at a time.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Breaker {
-    // First what every attempt reads or writes, so that it lies together.
-    phase: Phase,
-    generation: u64,
     latest: Time,
-    events: Events,
-    rules: Rules,
     streak: Streak,
     window: Window,
+    phase: Phase,
+    generation: u64,
+    rules: Rules,
+    events: Events,
     probe_lease: Duration,
     cool_down: CoolDown,
     opened_with: Option<Opened>,

@@ -22,6 +22,7 @@
 //! A future that is never polled again must not hold a slot for ever. An admitted attempt has its slot until the deadline
 //! that it entered with; a waiter to which one was handed over has it until its own limit (but for [`HANDOVER`] at least),
 //! and until its deadline once it has asked. A slot whose lease is over goes to the next, at the next call of anybody.
+//! An attempt that nobody can stop moves the end of its lease: [`Line::lease_until`].
 //!
 //! # Who has to call when
 //!
@@ -60,6 +61,7 @@
 
 mod config;
 mod keys;
+mod lease;
 mod places;
 mod reconfigure;
 mod settle;
@@ -134,14 +136,16 @@ pub struct LineSnapshot {
 }
 
 /// The bulkhead and the rate limit of one upstream.
+// In this order in memory: first what every admission writes.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Line {
     /// The latest time that any call has brought.
     now: Time,
     slots: Slots,
-    waiters: Waiters,
-    rate: Rate,
     keys: Keys,
+    rate: Rate,
+    waiters: Waiters,
     slot_wait: Duration,
     /// When the next waiter of which key gets a place by itself.
     calendar: BTreeSet<(Time, u32)>,
@@ -157,9 +161,9 @@ impl Line {
         Self {
             now: Time::ZERO,
             slots: Slots::new(config.slots),
-            waiters: Waiters::default(),
-            rate: Rate::new(config.rate),
             keys: Keys::new(),
+            rate: Rate::new(config.rate),
+            waiters: Waiters::default(),
             slot_wait: config.slot_wait,
             calendar: BTreeSet::new(),
             changed: Vec::new(),

@@ -170,6 +170,14 @@ impl VirtualClock {
         state.happens();
     }
 
+    /// Moves the clock to `at`, unless it is there: for several threads that each wait for an instant of their own, and
+    /// of whom none may move it further than that.
+    pub(crate) fn advance_to(&self, at: Time) {
+        while self.jump(at) {}
+        let mut state = self.state();
+        state.now = state.now.max(at);
+    }
+
     /// The instant of the next timer.
     pub fn next_timer(&self) -> Option<Time> {
         self.state().timers.first_key_value().map(|((at, _), _)| *at)

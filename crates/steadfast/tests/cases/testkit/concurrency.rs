@@ -209,7 +209,7 @@ async fn c11_6_nobody_sleeps_past_the_work_of_one_before_it() {
         tokio::spawn(async move {
             let work = guard.call(|| {
                 let ended = ended.take().expect("one attempt");
-                async move { ended.await }
+                ended
             });
             work.await.is_ok()
         })
