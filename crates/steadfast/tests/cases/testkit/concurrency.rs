@@ -207,10 +207,7 @@ async fn c11_6_nobody_sleeps_past_the_work_of_one_before_it() {
     let real = {
         let guard = guard.clone();
         tokio::spawn(async move {
-            let work = guard.call(|| {
-                let ended = ended.take().expect("one attempt");
-                ended
-            });
+            let work = guard.call(|| ended.take().expect("one attempt"));
             work.await.is_ok()
         })
     };
