@@ -14,11 +14,12 @@ use steadfast::client::{BodyError, BuildError, StatusError};
 use steadfast::degraded::{self, Degraded};
 use steadfast::policy::Time;
 use steadfast::report::WaitReason;
-use steadfast::testing::{Script, Step, VirtualClock};
+use steadfast::testing::{FakeClock, Script, Step, fake_clock};
 use steadfast::{RequestBuilder, ServiceClient};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    run(&mut io::stdout().lock())
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    run(&mut io::stdout().lock()).await
 }
 
 /// How asking a model fails.
@@ -64,7 +65,7 @@ struct Completion {
 }
 
 /// The client of one model. Its transport is a script here; without `transport` it is the pool.
-fn client_of(model: &str, upstream: &Script, clock: &VirtualClock) -> Result<ServiceClient, BuildError> {
+fn client_of(model: &str, upstream: &Script) -> Result<ServiceClient, BuildError> {
     // Overloaded: not in any RFC, but what some of these APIs answer.
     const OVERLOADED: u16 = 529;
     ServiceClient::builder("https://models.example")
@@ -81,8 +82,6 @@ fn client_of(model: &str, upstream: &Script, clock: &VirtualClock) -> Result<Ser
         .backoff_base(Duration::from_secs(1))
         .backoff_max(Duration::from_secs(20))
         .transport(upstream.clone())
-        .clock(clock.clone())
-        .seed(7)
         .build()
 }
 
@@ -112,7 +111,7 @@ async fn ask_either(large: &ServiceClient, small: &ServiceClient, prompt: &str) 
 }
 
 /// An answer as it comes. Up to the first byte everything is as above, retries included; after it nothing is repeated.
-async fn stream(model: &ServiceClient, clock: &VirtualClock, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+async fn stream(model: &ServiceClient, clock: &FakeClock, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let asked = clock.now();
     let response = request(model, "Count to three.").send_streaming().await?;
     let mut events = response.events();
@@ -138,16 +137,16 @@ fn tokens() -> Step {
 }
 
 /// The whole program.
-pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let clock = VirtualClock::new();
-    let (large_api, small_api) =
-        (Script::new(clock.clone(), []), Script::new(clock.clone(), [answer("Roughly: yes.")]));
-    let large = client_of("large", &large_api, &clock)?;
-    let small = client_of("small", &small_api, &clock)?;
+pub(crate) async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    // Waits and answers take time of this clock, and none of yours. A service leaves this line out, and nothing else.
+    let clock = fake_clock().seed(7);
+    let (large_api, small_api) = (Script::new(&clock, []), Script::new(&clock, [answer("Roughly: yes.")]));
+    let large = client_of("large", &large_api)?;
+    let small = client_of("small", &small_api)?;
 
     // 1. The quota of this minute is used up. The API says for how long, and that is what is waited, to the second.
     large_api.play([Step::status(429).header("retry-after", "7"), answer("Yes.")]);
-    let response = clock.run(request(&large, "Is it so?").send())??;
+    let response = request(&large, "Is it so?").send().await?;
     let wait = response.report().waits().iter().find(|wait| wait.reason == WaitReason::RetryAfter);
     let waited = wait.map_or(0, |wait| wait.duration.as_secs());
     writeln!(out, "429 with Retry-After: waited {waited} s, then {}", response.json::<Completion>()?.text)?;
@@ -155,13 +154,13 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     // 2. The first token takes 25 seconds. The usual 10 s between two pieces would have cut it.
     large_api.play([tokens()]);
     writeln!(out, "a late first token:")?;
-    clock.run(stream(&large, &clock, out))??;
+    stream(&large, &clock, out).await?;
 
     // 3. The large model is overloaded. Three attempts, then the small one answers, and the page can say so.
     large_api.play([Step::status(529)]);
     for _ in 0..2 {
         let before = large_api.requests();
-        let (completion, missing) = clock.run(degraded::collect(ask_either(&large, &small, "Is it so?")))?;
+        let (completion, missing) = degraded::collect(ask_either(&large, &small, "Is it so?")).await;
         let asked = large_api.requests() - before;
         let missing: Vec<String> = missing.iter().map(Degraded::to_string).collect();
         writeln!(out, "asked the large model {asked} times: {} Without: {}", completion?.text, missing.join(", "))?;
@@ -170,12 +169,12 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     // 4. When its cool-down is over one call tries the large model again, and closes the circuit.
     large_api.play([answer("Yes.")]);
     clock.advance(Duration::from_secs(15));
-    let (completion, missing) = clock.run(degraded::collect(ask_either(&large, &small, "Is it so?")))?;
+    let (completion, missing) = degraded::collect(ask_either(&large, &small, "Is it so?")).await;
     writeln!(out, "later: {} Degraded: {}", completion?.text, !missing.is_empty())?;
 
     // 5. A mistake of ours is not made better by another model.
     large_api.play([Step::status(400)]);
-    if let Err(error) = clock.run(ask_either(&large, &small, ""))? {
+    if let Err(error) = ask_either(&large, &small, "").await {
         writeln!(out, "no prompt: {error}")?;
     }
     writeln!(out, "all of it in {:.0} s of virtual time", clock.now().since(Time::ZERO).as_secs_f64())?;

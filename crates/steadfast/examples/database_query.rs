@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use steadfast::testing::VirtualClock;
+use steadfast::testing::fake_clock;
 use steadfast::{Clock, Context, ErrorClass, Guard, GuardError, Served};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -157,14 +157,10 @@ impl Orders {
 
 /// The whole program.
 pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let clock = VirtualClock::new();
+    let clock = fake_clock().seed(7);
     // Ten seconds for everything, as for every database; two connections, and nobody waits longer than 200 ms for one.
-    let guard = Guard::database("orders-db")
-        .max_concurrent(2, Duration::from_millis(200))
-        .clock(clock.clone())
-        .seed(7)
-        .build()?;
-    let orders = Orders { database: Database::new(clock.clone().into()), guard };
+    let guard = Guard::database("orders-db").max_concurrent(2, Duration::from_millis(200)).build()?;
+    let orders = Orders { database: Database::new(Clock::from(&clock)), guard };
     let database = &orders.database;
 
     database.fail("40P01", false);

@@ -9,23 +9,23 @@
 //! For plain HTTP there is [`steadfast::ServiceClient`], which knows by itself what may be repeated and what a status
 //! means. This is the way for a transport that you have already.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use steadfast::config::Problems;
 use steadfast::policy::backoff::{Backoff, Jitter};
 use steadfast::policy::breaker::BreakerConfig;
 use steadfast::policy::line::{RateConfig, RateStyle};
-use steadfast::report::WaitReason;
-use steadfast::testing::{Stalled, VirtualClock};
-use steadfast::{Guard, GuardError, Report, Served};
+use steadfast::testing::{FakeClock, ScriptedOperation, fake_clock};
+use steadfast::{Guard, GuardError};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    run(&mut io::stdout().lock())
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    run(&mut io::stdout().lock()).await
 }
 
 /// How a request fails. The client below decides which of these another attempt may fix.
@@ -50,62 +50,31 @@ impl fmt::Display for Failed {
 
 impl Error for Failed {}
 
-/// A good answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Response {
-    pub(crate) status: u16,
-}
+/// Stands for the transport that you have. It plays a script for each host, whose last step repeats.
+pub(crate) struct Transport(HashMap<String, ScriptedOperation<u16, Failed>>);
 
-/// What a host does with one request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
-    /// Answers with this status.
-    Status(u16),
-    /// Resets the connection.
-    Reset,
-}
+/// A step of a script: a status, or a connection that fails.
+pub(crate) type Step = Result<u16, Failed>;
 
-/// Plays a script for each host; its last step repeats.
-pub(crate) struct FakeTransport {
-    scripts: Mutex<HashMap<String, VecDeque<Step>>>,
-    calls: Mutex<Vec<String>>,
-}
-
-impl FakeTransport {
-    pub(crate) fn new<const N: usize>(scripts: [(&str, &[Step]); N]) -> Arc<Self> {
-        let transport = Self { scripts: Mutex::default(), calls: Mutex::default() };
-        for (host, steps) in scripts {
-            transport.play(host, steps);
-        }
-        Arc::new(transport)
+impl Transport {
+    pub(crate) fn new<const N: usize>(clock: &FakeClock, scripts: [(&str, &[Step]); N]) -> Self {
+        let host =
+            |(host, steps): (&str, &[Step])| (host.to_owned(), ScriptedOperation::new(clock, steps.iter().copied()));
+        Self(scripts.into_iter().map(host).collect())
     }
 
-    /// Plays these steps from the next request on.
-    pub(crate) fn play(&self, host: &str, steps: &[Step]) {
-        lock(&self.scripts).insert(host.to_owned(), steps.iter().copied().collect());
+    /// The script of this host.
+    pub(crate) fn host(&self, host: &str) -> Option<&ScriptedOperation<u16, Failed>> {
+        self.0.get(host)
     }
 
     /// How many requests reached this host.
     pub(crate) fn calls_to(&self, host: &str) -> usize {
-        lock(&self.calls).iter().filter(|url| host_of(url) == host).count()
+        self.host(host).map_or(0, ScriptedOperation::calls)
     }
 
-    async fn send(&self, url: &str) -> Result<Response, Failed> {
-        lock(&self.calls).push(url.to_owned());
-        match self.next_step(host_of(url)) {
-            Step::Reset => Err(Failed::Connection),
-            Step::Status(status) if status >= 500 => Err(Failed::Server(status)),
-            Step::Status(status) if status >= 400 => Err(Failed::Client(status)),
-            Step::Status(status) => Ok(Response { status }),
-        }
-    }
-
-    fn next_step(&self, host: &str) -> Step {
-        let mut scripts = lock(&self.scripts);
-        // A host that nobody knows resets every connection.
-        let Some(steps) = scripts.get_mut(host) else { return Step::Reset };
-        let next = if steps.len() > 1 { steps.pop_front() } else { steps.front().copied() };
-        next.unwrap_or(Step::Reset)
+    async fn send(&self, url: &str) -> Result<u16, Failed> {
+        self.host(host_of(url)).ok_or(Failed::Connection)?.call().await
     }
 }
 
@@ -134,19 +103,18 @@ impl Error for GetError {}
 /// A guard remembers: how often its host failed, how many calls started in the last second. So it is made once and kept; a
 /// guard per request would never see enough to open.
 pub(crate) struct ResilientClient {
-    transport: Arc<FakeTransport>,
+    pub(crate) transport: Transport,
     guards: Mutex<HashMap<String, Guard>>,
-    clock: VirtualClock,
 }
 
 impl ResilientClient {
-    pub(crate) fn new(transport: Arc<FakeTransport>, clock: VirtualClock) -> Self {
-        Self { transport, guards: Mutex::default(), clock }
+    pub(crate) fn new(transport: Transport) -> Self {
+        Self { transport, guards: Mutex::default() }
     }
 
     /// What holds for every host.
     fn guard_for(&self, host: &str) -> Result<Guard, GetError> {
-        let mut guards = lock(&self.guards);
+        let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(guard) = guards.get(host) {
             return Ok(guard.clone());
         }
@@ -172,25 +140,30 @@ impl ResilientClient {
                 style: RateStyle::Window,
                 max_keys: 1,
             })
-            // A service leaves these two out: time is the system's, and jitter is random.
-            .clock(self.clock.clone())
-            .seed(7)
             .build()
             .map_err(GetError::Settings)?;
         guards.insert(host.to_owned(), guard.clone());
         Ok(guard)
     }
 
-    /// Fetches `url`, and tells how it went: [`Served`] has the report beside the response.
-    pub(crate) async fn get(&self, url: &str) -> Result<Served<Response>, GetError> {
+    /// Fetches `url`, and brings the status of a good answer.
+    pub(crate) async fn get(&self, url: &str) -> Result<u16, GetError> {
         let guard = self.guard_for(host_of(url))?;
         guard
             // What is retried is what counts against the host: a 404 does neither. An open breaker is never retried; that
             // need not be said.
             .transient(|failed| matches!(failed, Failed::Server(_) | Failed::Connection))
-            .serve(|_| self.transport.send(url))
+            .call(|| self.send(url))
             .await
             .map_err(GetError::Call)
+    }
+
+    async fn send(&self, url: &str) -> Result<u16, Failed> {
+        match self.transport.send(url).await? {
+            status if status >= 500 => Err(Failed::Server(status)),
+            status if status >= 400 => Err(Failed::Client(status)),
+            status => Ok(status),
+        }
     }
 }
 
@@ -199,63 +172,61 @@ pub(crate) fn host_of(url: &str) -> &str {
     rest.split('/').next().unwrap_or(rest)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The waits before retries, or for a place of the rate limit, in seconds.
-pub(crate) fn waits(report: &Report, reason: WaitReason) -> Vec<f64> {
-    let of_reason = report.waits().iter().filter(|wait| wait.reason == reason);
-    of_reason.map(|wait| (wait.duration.as_secs_f64() * 100.0).round() / 100.0).collect()
+/// What the clock slept, in seconds.
+fn seconds(sleeps: &[Duration]) -> Vec<f64> {
+    sleeps.iter().map(|sleep| (sleep.as_secs_f64() * 100.0).round() / 100.0).collect()
 }
 
 /// The whole program.
-pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let clock = VirtualClock::new();
-    let transport = FakeTransport::new([
-        ("api.example.com", &[Step::Status(503), Step::Reset, Step::Status(200)]),
-        ("down.example.com", &[Step::Status(503)]),
-        ("missing.example.com", &[Step::Status(404)]),
-    ]);
-    let client = ResilientClient::new(Arc::clone(&transport), clock.clone());
-    let get = |url: &str| -> Result<Result<Served<Response>, GetError>, Stalled> { clock.run(client.get(url)) };
+pub(crate) async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    // Waits are instant and recorded, and jitter is the same each time. A service leaves this line out, and nothing else.
+    let clock = fake_clock().seed(7);
+    let client = ResilientClient::new(Transport::new(
+        &clock,
+        [
+            ("api.example.com", &[Ok(503), Err(Failed::Connection), Ok(200)]),
+            ("down.example.com", &[Ok(503)]),
+            ("missing.example.com", &[Ok(404)]),
+        ],
+    ));
 
     // 1. Failures that pass are retried, after waits that grow.
-    let served = get("https://api.example.com/users")??;
-    writeln!(out, "retried twice, waits: {:?}", waits(served.report(), WaitReason::Backoff))?;
+    client.get("https://api.example.com/users").await?;
+    writeln!(out, "retried twice, waits: {:?}", seconds(&clock.sleeps()))?;
 
     // 2. A 404 is our own mistake: it comes back as it is, at once, and says nothing about the host.
-    if let Err(error) = get("https://missing.example.com/x")? {
-        let requests = transport.calls_to("missing.example.com");
+    if let Err(error) = client.get("https://missing.example.com/x").await {
+        let requests = client.transport.calls_to("missing.example.com");
         writeln!(out, "404 raised without retrying: {error}, {requests} request")?;
     }
 
     // 3. Three failures in a row open the breaker of the dead host. The third wait would have been in vain, and is not
     //    waited. The next call fails at once, with nothing sent; other hosts have breakers of their own.
-    if let Err(GetError::Call(error)) = get("https://down.example.com/a")? {
+    if let Err(GetError::Call(error)) = client.get("https://down.example.com/a").await {
         let wait = error.retry_after().unwrap_or_default().as_secs();
         writeln!(out, "circuit for down.example.com open, retry in {wait}s")?;
     }
-    let before = transport.calls_to("down.example.com");
-    if let Err(error) = get("https://down.example.com/b")? {
-        let sent = transport.calls_to("down.example.com") - before;
+    let before = client.transport.calls_to("down.example.com");
+    if let Err(error) = client.get("https://down.example.com/b").await {
+        let sent = client.transport.calls_to("down.example.com") - before;
         writeln!(out, "  the next call: {error}, {sent} sent")?;
     }
-    writeln!(out, "  api.example.com answers {}", get("https://api.example.com/users")??.value().status)?;
+    writeln!(out, "  api.example.com answers {}", client.get("https://api.example.com/users").await?)?;
 
     // 4. After its recovery time one trial call is let through. It is answered, and closes the circuit.
-    transport.play("down.example.com", &[Step::Status(200)]);
+    if let Some(host) = client.transport.host("down.example.com") {
+        host.play([Ok(200)]);
+    }
     clock.advance(Duration::from_secs(31));
-    if get("https://down.example.com/c")??.value().status == 200 {
+    if client.get("https://down.example.com/c").await? == 200 {
         writeln!(out, "circuit closed again after recovery")?;
     }
 
     // 5. The rate limit waits where its places are used up: it does not fail, and nobody overtakes.
-    let mut waited = Vec::new();
+    clock.clear();
     for page in 0..7 {
-        let served = get(&format!("https://api.example.com/page/{page}"))??;
-        waited.extend(waits(served.report(), WaitReason::RateLimit));
+        client.get(&format!("https://api.example.com/page/{page}")).await?;
     }
-    writeln!(out, "rate limit waited: {waited:?}")?;
+    writeln!(out, "rate limit waited: {:?}", seconds(&clock.sleeps()))?;
     Ok(())
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use steadfast::policy::breaker::BreakerConfig;
-use steadfast::testing::VirtualClock;
+use steadfast::testing::fake_clock;
 use steadfast::{Guard, GuardError, Served, degraded};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -91,9 +91,9 @@ impl Tariffs {
 
 /// The whole program.
 pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let clock = VirtualClock::new();
+    let clock = fake_clock().seed(7);
     let breaker = BreakerConfig { failures: 3, cool_down: Duration::from_secs(30), ..BreakerConfig::default() };
-    let guard = Guard::http("provider.tariffs").breaker(breaker).clock(clock.clone()).seed(7).build()?;
+    let guard = Guard::http("provider.tariffs").breaker(breaker).build()?;
     let tariffs = Tariffs { provider: Provider::default(), guard };
     let parcel = Parcel { grams: 750 };
 

@@ -17,11 +17,12 @@ use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::crypto::tls13::OkmBlock;
 use steadfast::client::BuildError;
 use steadfast::policy::Time;
-use steadfast::testing::{Script, Seen, Step, VirtualClock};
+use steadfast::testing::{Script, Seen, Step, fake_clock};
 use steadfast::{Clock, ServiceClient};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    run(&mut io::stdout().lock())
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    run(&mut io::stdout().lock()).await
 }
 
 const SIGNATURE: &str = "webhook-signature";
@@ -79,8 +80,7 @@ impl fmt::Display for Fate {
 const USUAL_WAIT: Duration = Duration::from_secs(60);
 
 /// The client of one tenant. Its transport is a script here; without `transport` it is the pool.
-fn client_of(tenant: &str, receiver: &Script, clock: &VirtualClock) -> Result<ServiceClient, BuildError> {
-    let signing_clock = Clock::from(clock.clone());
+fn client_of(tenant: &str, receiver: &Script, clock: Clock) -> Result<ServiceClient, BuildError> {
     ServiceClient::builder(&format!("https://hooks.{tenant}.example"))
         .name(tenant)
         // A receiver is to note the event and answer; work comes later. Who needs longer has a queue to be mended.
@@ -98,15 +98,13 @@ fn client_of(tenant: &str, receiver: &Script, clock: &VirtualClock) -> Result<Se
         .header("content-type", "application/json")
         // Called before each attempt, so that the time in a signature is always now's.
         .before_attempt(move |parts| {
-            let seconds = signing_clock.wall().duration_since(UNIX_EPOCH)?.as_secs();
+            let seconds = clock.wall().duration_since(UNIX_EPOCH)?.as_secs();
             let body = parts.body.ok_or("a delivery has a whole body")?;
             let signature = signature(seconds, body).ok_or("no HMAC-SHA256")?;
             parts.headers.insert(SIGNATURE, signature.parse()?);
             Ok(())
         })
         .transport(receiver.clone())
-        .clock(clock.clone())
-        .seed(7)
         .build()
 }
 
@@ -147,18 +145,19 @@ const EVENTS: [(u64, Event); 8] = [
 ];
 
 /// The whole program.
-pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    let clock = VirtualClock::new();
+pub(crate) async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    // The waits take no time here, and the queue moves the clock. A service has the system's.
+    let clock = fake_clock().seed(7);
     let refused_four_times = [Step::refuse(), Step::refuse(), Step::refuse(), Step::refuse(), Step::status(200)];
     let receivers = BTreeMap::from([
-        ("acme", Script::new(clock.clone(), [Step::status(503), Step::status(200)])),
-        ("globex", Script::new(clock.clone(), refused_four_times)),
-        ("initech", Script::new(clock.clone(), [Step::status(202)])),
-        ("umbrella", Script::new(clock.clone(), [Step::status(410)])),
+        ("acme", Script::new(&clock, [Step::status(503), Step::status(200)])),
+        ("globex", Script::new(&clock, refused_four_times)),
+        ("initech", Script::new(&clock, [Step::status(202)])),
+        ("umbrella", Script::new(&clock, [Step::status(410)])),
     ]);
     let mut clients = BTreeMap::new();
     for (tenant, receiver) in &receivers {
-        clients.insert(*tenant, client_of(tenant, receiver, &clock)?);
+        clients.insert(*tenant, client_of(tenant, receiver, Clock::from(&clock))?);
     }
 
     // What is due next comes first. A real queue lies on disk; the rest is the same.
@@ -170,7 +169,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
         clock.advance(due.since(clock.now()));
         let second = clock.now().since(Time::ZERO).as_secs_f64();
         let Some(client) = clients.get(event.tenant) else { continue };
-        let fate = clock.run(deliver(client, event))?;
+        let fate = deliver(client, event).await;
         writeln!(out, "{second:4.1} s  {} to {}: {fate}", event.id, event.tenant)?;
         if let Fate::Queued { again_in, .. } = fate {
             queue.insert((clock.now() + again_in, event.id), event);

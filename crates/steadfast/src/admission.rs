@@ -20,7 +20,8 @@ use steadfast_policy::retry::Decision;
 use steadfast_policy::{Answer, Time, Verdict};
 
 use crate::call::Call;
-use crate::operation::{Judged, ResultKind};
+use crate::lent::Lent;
+use crate::operation::{Attempt, Judged, ResultKind};
 use crate::policies::{Entrant, Policies, Refused, Step};
 use crate::report::WaitReason;
 use crate::timer::Timer;
@@ -31,7 +32,7 @@ use crate::upstream::{Kept, Upstream};
 /// Cancel safe: a waiter that is dropped gives its position up, and a grant that it had not seen goes to the next.
 pub(crate) async fn wait_in_line(
     call: &mut Call<'_>,
-    mut timer: Pin<&mut Timer>,
+    mut timer: Pin<&mut Timer<'_>>,
     (ticket, mut poll_at, mut missing): (Ticket, Time, Missing),
 ) -> Result<(Slot, Permit), Refused> {
     let (upstream, first) = (call.upstream, call.hold.is_first());
@@ -99,6 +100,8 @@ pub(crate) struct Hold<'a> {
     is_running: bool,
     /// The attempt that is under way.
     granted: Option<(Slot, Permit)>,
+    /// The same, while work on another thread has a share of the slot.
+    lent: Option<Box<(Arc<Lent>, Permit)>>,
     /// What the present attempt was paid from, or the next one is. The first is not paid for.
     retry: Option<RetryPermit>,
 }
@@ -107,7 +110,7 @@ impl<'a> Hold<'a> {
     /// Of a call that has not begun.
     #[inline]
     pub(crate) fn new(upstream: &'a Arc<Upstream>) -> Self {
-        Self { upstream, is_running: false, granted: None, retry: None }
+        Self { upstream, is_running: false, granted: None, lent: None, retry: None }
     }
 
     /// Asks whether the next attempt may start. The call's first question begins the call.
@@ -132,6 +135,25 @@ impl<'a> Hold<'a> {
     #[inline]
     pub(crate) fn grant(&mut self, granted: (Slot, Permit)) {
         self.granted = Some(granted);
+    }
+
+    /// Keeps the attempt's slot until it ends, even beyond its deadline: it cannot be stopped there (11.7). False where the
+    /// deadline has come already, and the slot went to others; then the attempt must not begin.
+    pub(crate) fn keep(&self, attempt: Attempt) -> bool {
+        let Some((slot, _)) = &self.granted else { return false };
+        self.upstream.with(|policies| policies.line.lease_until(attempt.started, slot, Time::MAX))
+    }
+
+    /// The same for work on another thread, which has a share of the slot from now on: it is given back once the attempt
+    /// has been settled and the work is over. `None` where `keep` says false.
+    pub(crate) fn lend(&mut self, attempt: Attempt) -> Option<Arc<Lent>> {
+        if !self.keep(attempt) {
+            return None;
+        }
+        let (slot, permit) = self.granted.take()?;
+        let lent = Arc::new(Lent::new(self.upstream, slot, attempt.deadline));
+        self.lent = Some(Box::new((Arc::clone(&lent), permit)));
+        Some(lent)
     }
 
     /// The next attempt is paid for.
@@ -174,7 +196,10 @@ impl<'a> Hold<'a> {
     /// Gives back what the attempt has no more use for.
     #[inline]
     fn give_back(&mut self, policies: &mut Policies, now: Time, judged: &Judged) -> Option<Kept> {
-        let (slot, permit) = self.granted.take()?;
+        let Some((slot, permit)) = self.granted.take() else {
+            self.give_back_lent(policies, now, judged);
+            return None;
+        };
         let verdict = judged.judgement.verdict;
         if judged.result == ResultKind::Open {
             // The slot stays taken until the body ends. So does the permit, unless the head has decided: a failure is one,
@@ -189,6 +214,16 @@ impl<'a> Hold<'a> {
         self.settle_budget(policies, now, judged);
         policies.line.release(now, slot);
         None
+    }
+
+    /// The same where the slot was lent. Its share goes after the verdict is recorded: with it the slot itself may go.
+    #[cold]
+    fn give_back_lent(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
+        let Some(lent) = self.lent.take() else { return };
+        let (lent, permit) = *lent;
+        policies.settle(now, Some(permit), judged.judgement.verdict);
+        self.settle_budget(policies, now, judged);
+        Lent::let_go(lent, policies, now);
     }
 
     #[inline]
@@ -208,16 +243,22 @@ impl<'a> Hold<'a> {
     #[cold]
     fn let_go(&mut self) {
         let now = self.upstream.clock.now();
-        let (granted, retry) = (self.granted.take(), self.retry.take());
+        let (granted, lent, retry) = (self.granted.take(), self.lent.take(), self.retry.take());
         self.upstream.with(|policies| {
             match retry {
-                Some(retry) if granted.is_some() => policies.budget.retry_done(now, retry, Answer::Failed),
+                Some(retry) if granted.is_some() || lent.is_some() => {
+                    policies.budget.retry_done(now, retry, Answer::Failed)
+                }
                 Some(retry) => policies.budget.retry_unsent(now, retry),
                 None => {}
             }
             if let Some((slot, permit)) = granted {
                 policies.breaker.cancel(now, permit);
                 policies.line.release(now, slot);
+            }
+            if let Some((lent, permit)) = lent.map(|lent| *lent) {
+                policies.breaker.cancel(now, permit);
+                Lent::let_go(lent, policies, now);
             }
             if self.is_running {
                 policies.end();

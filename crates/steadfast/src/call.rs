@@ -25,6 +25,7 @@ use crate::admission::{self, Hold};
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
+use crate::park::Bell;
 use crate::policies::{Refused, Step};
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
@@ -41,6 +42,8 @@ pub(crate) struct Options<'a> {
     pub(crate) inherited: Option<Duration>,
     /// Whether an attempt that the deadline cuts may count against the upstream (1.5).
     pub(crate) timeout_is_evidence: bool,
+    /// Of the thread that drives the call, where that is no task of a runtime.
+    pub(crate) bell: Option<&'a Bell>,
 }
 
 /// What is left of the deadline of the request being served: as given for this call, or as its context has it.
@@ -108,7 +111,7 @@ pub(crate) fn run<'a, O: Operation>(
             let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
             return call.refuse(Earlier::default(), refused);
         }
-        let mut timer = pin!(Timer::new());
+        let mut timer = pin!(Timer::with(options.bell));
         let mut earlier = Earlier::default();
         let mut number = 0;
         loop {
@@ -126,6 +129,7 @@ pub(crate) fn run<'a, O: Operation>(
             }
             number += 1;
             let started = call.now;
+            operation.granted(call.attempt(number, started), &mut call.hold);
             let out = {
                 // Dropped in here, before the slot is given back.
                 let future = pin!(operation.attempt(call.attempt(number, started)));
@@ -240,7 +244,7 @@ impl<'a> Call<'a> {
         at: Time,
         wait: Duration,
         reason: WaitReason,
-        mut timer: Pin<&mut Timer>,
+        mut timer: Pin<&mut Timer<'_>>,
     ) {
         let upstream = self.upstream;
         upstream.events.emit(|| Event::Retry { upstream: upstream.name.clone(), attempt: number, wait, reason });

@@ -79,12 +79,13 @@ impl Clock {
         }
     }
 
-    /// Goes to `at`, where sleeps are skipped.
+    /// The clock that skips sleeps, where it is one.
     #[cfg(feature = "testing")]
-    pub(crate) fn skip_to(&self, at: Time) -> bool {
-        let Source::Fast(clock) = &self.0 else { return false };
-        clock.skip_to(at);
-        true
+    pub(crate) fn as_fast(&self) -> Option<&FastClock> {
+        match &self.0 {
+            Source::Fast(clock) => Some(clock),
+            Source::System { .. } | Source::Virtual(_) => None,
+        }
     }
 
     /// What switches the rate limits off that are on this clock.

@@ -16,6 +16,7 @@ pages! {
     BulkheadAndRateLimit = "docs/bulkhead-and-rate-limit.md";
     Streaming = "docs/streaming.md";
     Connections = "docs/connections.md";
+    Pieces = "docs/pieces.md";
     Transports = "docs/transports.md";
     Guard = "docs/guard.md";
     Blocking = "docs/blocking.md";
@@ -24,4 +25,5 @@ pages! {
     Reload = "docs/reload.md";
     Adopting = "docs/adopting.md";
     Profiles = "docs/profiles.md";
+    Testing = "docs/testing.md";
 }

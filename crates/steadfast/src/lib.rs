@@ -36,7 +36,9 @@ mod event;
 pub mod guard;
 #[cfg(feature = "tower")]
 pub mod layer;
+mod lent;
 mod operation;
+mod park;
 pub mod pieces;
 mod policies;
 pub mod report;

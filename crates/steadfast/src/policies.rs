@@ -137,6 +137,11 @@ impl Policies {
         Ok(step)
     }
 
+    /// Work begins that may outlive its call, and counts as one.
+    pub(crate) fn begin_work(&mut self) {
+        self.running += 1;
+    }
+
     /// A call is over.
     #[inline]
     pub(crate) fn end(&mut self) {

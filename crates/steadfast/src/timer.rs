@@ -7,13 +7,16 @@ use steadfast_policy::Time;
 
 use crate::alarm::Alarm;
 use crate::clock::Clock;
+use crate::park::Bell;
 #[cfg(feature = "testing")]
 use crate::testing::VirtualTimer;
 
 /// A timer that costs nothing until it is first polled.
-pub(crate) struct Timer {
+pub(crate) struct Timer<'a> {
     alarm: Option<Box<Alarm>>,
     virtual_timer: VirtualSlot,
+    /// Of the thread that drives the call, if one does.
+    bell: Option<&'a Bell>,
 }
 
 #[cfg(feature = "testing")]
@@ -21,10 +24,16 @@ type VirtualSlot = VirtualTimer;
 #[cfg(not(feature = "testing"))]
 type VirtualSlot = ();
 
-impl Timer {
+impl<'a> Timer<'a> {
     #[inline]
     pub(crate) fn new() -> Self {
-        Self { alarm: None, virtual_timer: VirtualSlot::default() }
+        Self::with(None)
+    }
+
+    /// One that notes its instants with the bell of the thread that drives it, if it has one, and needs no runtime then.
+    #[inline]
+    pub(crate) fn with(bell: Option<&'a Bell>) -> Self {
+        Self { alarm: None, virtual_timer: VirtualSlot::default(), bell }
     }
 
     /// Ready once `at` has come; until then the task is woken at that instant. `Time::MAX` never comes.
@@ -33,6 +42,15 @@ impl Timer {
             return Poll::Pending;
         }
         let this = self.get_mut();
+        if let Some(bell) = this.bell {
+            let rung = bell.poll(at);
+            // Armed so that whoever moves the clock wakes the thread.
+            #[cfg(feature = "testing")]
+            if let Some(clock) = clock.as_virtual().filter(|_| rung.is_pending()) {
+                let _ = this.virtual_timer.poll_until(cx, clock, at);
+            }
+            return rung;
+        }
         #[cfg(feature = "testing")]
         if let Some(clock) = clock.as_virtual() {
             return this.virtual_timer.poll_until(cx, clock, at);
@@ -46,7 +64,12 @@ impl Timer {
     pub(crate) fn poll_sleep(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
         #[cfg(feature = "testing")]
         {
-            if clock.skip_to(at) { Poll::Ready(()) } else { self.poll_work(cx, clock, at) }
+            match clock.as_fast().filter(|_| at != Time::MAX) {
+                Some(clock) => self.get_mut().virtual_timer.poll_skipping(cx, clock, at),
+                // A thread that parks moves the clock itself.
+                None if self.bell.is_some() => self.poll_until(cx, clock, at),
+                None => self.poll_work(cx, clock, at),
+            }
         }
         #[cfg(not(feature = "testing"))]
         self.poll_until(cx, clock, at)
@@ -55,14 +78,14 @@ impl Timer {
     /// The same for the time that scripted work takes: a fake clock moves on to its end, or to the limit that cuts it.
     #[cfg(feature = "testing")]
     pub(crate) fn poll_work(self: Pin<&mut Self>, cx: &mut Context<'_>, clock: &Clock, at: Time) -> Poll<()> {
-        match clock.as_virtual() {
+        match clock.as_virtual().filter(|_| at != Time::MAX) {
             Some(clock) => self.get_mut().virtual_timer.poll_moving(cx, clock, at),
             None => self.poll_until(cx, clock, at),
         }
     }
 }
 
-impl Drop for Timer {
+impl Drop for Timer<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(alarm) = self.alarm.take() {
@@ -76,7 +99,7 @@ impl Drop for Timer {
 #[inline]
 pub(crate) fn until<F: Future>(
     mut future: Pin<&mut F>,
-    mut timer: Pin<&mut Timer>,
+    mut timer: Pin<&mut Timer<'_>>,
     clock: &Clock,
     limit: Time,
 ) -> impl Future<Output = Option<F::Output>> {

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::event::{Event, EventHook};
+use crate::park::Bell;
 use crate::policies::{Policies, Untold};
 use crate::snapshot::Snapshot;
 use crate::timer::{self, Timer};
@@ -134,7 +135,7 @@ impl Upstream {
     /// never ends. To be called once new calls are refused.
     ///
     /// Cancel safe: dropping the future only forgets the wait.
-    pub(crate) async fn ended(&self, limit: Time) {
+    pub(crate) async fn ended(&self, limit: Time, bell: Option<&Bell>) {
         let all_ended = async {
             loop {
                 // Made before the question, so that an end in between is heard of.
@@ -145,7 +146,7 @@ impl Upstream {
                 ended.await;
             }
         };
-        timer::until(pin!(all_ended), pin!(Timer::new()), &self.clock, limit).await;
+        timer::until(pin!(all_ended), pin!(Timer::with(bell)), &self.clock, limit).await;
     }
 }
 

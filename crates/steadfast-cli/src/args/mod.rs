@@ -174,9 +174,9 @@ pub(crate) struct SchemaArgs {
 /// One of the files that `steadfast init` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InitFile {
-    /// steadfast.toml
+    // steadfast.toml
     Config,
-    /// clippy.toml
+    // clippy.toml
     Clippy,
 }
 
@@ -186,7 +186,7 @@ pub(crate) struct InitArgs {
     /// Where the files go: the directory of the package, or of its workspace
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
-    /// Only one of the two files
+    /// Only this one: steadfast.toml or clippy.toml
     #[arg(long, value_enum, value_name = "FILE")]
     pub(crate) only: Option<InitFile>,
     /// Write over files that are there already; what was in them is lost

@@ -22,6 +22,7 @@
 //! A future that is never polled again must not hold a slot for ever. An admitted attempt has its slot until the deadline
 //! that it entered with; a waiter to which one was handed over has it until its own limit (but for [`HANDOVER`] at least),
 //! and until its deadline once it has asked. A slot whose lease is over goes to the next, at the next call of anybody.
+//! An attempt that nobody can stop moves the end of its lease: [`Line::lease_until`].
 //!
 //! # Who has to call when
 //!
@@ -60,6 +61,7 @@
 
 mod config;
 mod keys;
+mod lease;
 mod places;
 mod reconfigure;
 mod settle;

@@ -141,6 +141,18 @@ impl Slots {
         self.token(index)
     }
 
+    /// Moves the end of an attempt's lease; false if this holding of it is over.
+    pub(super) fn lease_until(&mut self, slot: &Slot, ends: Time) -> bool {
+        let Some(lease) = self.leases.get_mut(slot.index as usize) else { return false };
+        if lease.generation != slot.generation || lease.link != ATTEMPT {
+            return false;
+        }
+        self.is_exact &= lease.ends > self.soonest;
+        lease.ends = ends;
+        self.soonest = self.soonest.min(ends);
+        true
+    }
+
     /// Frees the slot; `None` if this holding of it is over.
     #[inline]
     pub(super) fn release(&mut self, slot: Slot) -> Option<Start> {

@@ -272,6 +272,7 @@ impl RequestBuilder {
     #[inline]
     fn ready(self, reading: Reading) -> Result<Ready, Error> {
         let options = Options {
+            bell: None,
             key: "",
             timeout: self.timeout,
             inherited: call::inherited(self.deadline, &self.context),

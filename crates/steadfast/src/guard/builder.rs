@@ -220,8 +220,8 @@ impl GuardBuilder {
 
     /// Chance of its own, if there is a seed, and the same each time.
     pub(super) fn seeded_by(mut self, key: &str) -> Self {
-        self.seed =
-            self.seed.map(|seed| key.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME)));
+        let seed = self.seed.or_else(|| self.clock.seed());
+        self.seed = seed.map(|seed| key.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME)));
         self
     }
 

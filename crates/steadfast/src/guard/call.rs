@@ -32,7 +32,7 @@ pub struct GuardCall<'a, J = Unclassified, B = NoFallback> {
 
 impl<'a> GuardCall<'a> {
     pub(super) fn new(guard: &'a Guard) -> Self {
-        let options = Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true };
+        let options = Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true, bell: None };
         Self { guard, options, judge: Unclassified, fallback: NoFallback }
     }
 }

@@ -122,6 +122,7 @@ impl<E: StdError + 'static> StdError for GuardError<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Operation { error, .. } => error.source(),
+            Self::Limit { error, last: None } => error.source(),
             Self::Limit { last, .. } => last.as_ref().map(|last| last as &(dyn StdError + 'static)),
         }
     }

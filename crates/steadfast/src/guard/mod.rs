@@ -4,6 +4,7 @@
 //! What an HTTP client reads off a response, the caller says: which errors another attempt may fix
 //! ([`transient`](Guard::transient)), and what stands in for a value that does not come ([`fallback`](Guard::fallback)).
 
+mod blocking;
 mod builder;
 mod call;
 mod classify;
@@ -239,7 +240,7 @@ impl Guard {
     /// Cancel safe: the guard stays closed to new calls; call it again to wait on.
     pub async fn close(&self) {
         let limit = self.0.upstream.refuse_new_calls();
-        self.0.upstream.ended(limit).await;
+        self.0.upstream.ended(limit, None).await;
     }
 }
 

@@ -65,7 +65,7 @@ impl Bulkhead {
     /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once it has to wait.
     pub async fn acquire(&self) -> Result<BulkheadPermit, Error> {
         let (upstream, rules) = self.0.parts();
-        let options = Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true };
+        let options = Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true, bell: None };
         let finished = call::run(upstream, rules, &mut Stay, options).await;
         finished.held.map(BulkheadPermit).ok_or_else(|| Error::new(finished.kind, &upstream.name, finished.report))
     }

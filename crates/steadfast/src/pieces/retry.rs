@@ -26,20 +26,21 @@ use crate::guard::{Classified, Classify, Context, ErrorClass, GuardBuilder, Guar
 /// ```
 /// use std::io;
 /// use std::time::Duration;
+/// use steadfast::testing::VirtualClock;
 /// use steadfast::{retry, timeout};
 ///
-/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A clock that need not be waited for; without it, `timeout(…, tariff).await`.
+/// let clock = VirtualClock::new();
 /// let mut replies = vec![Ok(12), Err(io::ErrorKind::ConnectionReset)];
 /// let tariff = retry(|| {
 ///     let reply = replies.pop().unwrap();
 ///     async move { reply.map_err(io::Error::from) }
 /// })
 /// .attempts(4)
-/// .transient(|error| error.kind() == io::ErrorKind::ConnectionReset);
-/// assert_eq!(timeout(Duration::from_secs(30), tariff).await??, 12);
-/// # Ok(())
-/// # }
+/// .transient(|error| error.kind() == io::ErrorKind::ConnectionReset)
+/// .clock(clock.clone());
+/// assert_eq!(clock.run(timeout(Duration::from_secs(30), tariff).clock(clock.clone()))???, 12);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// Without that word it does not compile:

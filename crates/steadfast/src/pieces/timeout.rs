@@ -25,18 +25,21 @@ use crate::timer::Timer;
 /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once it has to wait.
 ///
 /// ```
+/// use std::future::pending;
 /// use std::io;
 /// use std::time::Duration;
+/// use steadfast::testing::VirtualClock;
+/// use steadfast::timeout;
 ///
-/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-/// # async fn main() {
+/// // A clock that need not be waited for; without it, `timeout(…).await`.
+/// let clock = VirtualClock::new();
 /// let driver = async { Err::<(), _>(io::Error::from(io::ErrorKind::TimedOut)) };
-/// let theirs = steadfast::timeout(Duration::from_secs(30), driver).await;
+/// let theirs = clock.run(timeout(Duration::from_secs(30), driver).clock(clock.clone()))?;
 /// assert_eq!(theirs.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
 ///
-/// let ours = steadfast::timeout(Duration::from_secs(30), std::future::pending::<io::Result<()>>()).await;
+/// let ours = clock.run(timeout(Duration::from_secs(30), pending::<io::Result<()>>()).clock(clock.clone()))?;
 /// assert_eq!(ours.unwrap_err().after(), Duration::from_secs(30));
-/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn timeout<F: IntoFuture>(after: Duration, future: F) -> Timeout<F::IntoFuture> {
     Timeout { future: future.into_future(), timer: Timer::new(), clock: Clock::system(), after, limit: None }
@@ -49,7 +52,7 @@ pin_project! {
         #[pin]
         future: F,
         #[pin]
-        timer: Timer,
+        timer: Timer<'static>,
         clock: Clock,
         after: Duration,
         limit: Option<Time>,

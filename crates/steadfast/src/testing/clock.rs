@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use steadfast_policy::Time;
 
+use super::fake::FastClock;
 use super::limits::LimitSwitch;
 use crate::clock::Clock;
 
@@ -32,6 +33,41 @@ struct State {
     is_fake: bool,
     sleeps: Vec<Duration>,
     seed: Option<u64>,
+    /// How often anything has happened: a timer was armed or disarmed, the clock was moved.
+    events: u64,
+    /// How often sleepers have been polled since the last event.
+    polls: u32,
+}
+
+/// So often sleepers are polled, at the least, before they move a clock on which nothing happens. A scheduler of tokio's
+/// looks for tasks from elsewhere after 31 polls, and for sockets after 61.
+const POLLS: u32 = 64;
+/// So many turns each of them waits for. One is enough for whoever is woken; these are for whom they wake in turn.
+const TURNS: u32 = 3;
+
+/// For how many turns one sleeper has seen nothing happen.
+#[derive(Default)]
+struct Patience {
+    /// How many events there had been, or what was slept for.
+    events: u64,
+    turns: u32,
+}
+
+impl State {
+    fn happens(&mut self) {
+        self.events += 1;
+        self.polls = 0;
+    }
+
+    /// Takes a turn; `true` once everybody who could go on must have done so.
+    fn is_quiet(&mut self, patience: &mut Patience) -> bool {
+        self.polls = self.polls.saturating_add(1);
+        if patience.events != self.events {
+            *patience = Patience { events: self.events, turns: 0 };
+        }
+        patience.turns = patience.turns.saturating_add(1);
+        patience.turns > TURNS && self.polls > POLLS
+    }
 }
 
 /// The future cannot go on: it waits for something that is not a timer of this clock.
@@ -63,6 +99,8 @@ impl VirtualClock {
             is_fake: false,
             sleeps: Vec::new(),
             seed: None,
+            events: 0,
+            polls: 0,
         };
         Self(Arc::new(Mutex::new(state)), LimitSwitch::default())
     }
@@ -129,6 +167,15 @@ impl VirtualClock {
         while self.jump(end) {}
         let mut state = self.state();
         state.now = state.now.max(end);
+        state.happens();
+    }
+
+    /// Moves the clock to `at`, unless it is there: for several threads that each wait for an instant of their own, and
+    /// of whom none may move it further than that.
+    pub(crate) fn advance_to(&self, at: Time) {
+        while self.jump(at) {}
+        let mut state = self.state();
+        state.now = state.now.max(at);
     }
 
     /// The instant of the next timer.
@@ -149,9 +196,16 @@ impl VirtualClock {
         }
         let Some(((at, _), waker)) = state.timers.pop_first() else { return false };
         state.now = state.now.max(at);
+        state.happens();
         drop(state);
         waker.wake();
         true
+    }
+
+    /// One turn of somebody who lets time pass until `limit`: on a fake clock that is quiet, a jump. `false`: not this time.
+    fn take_turn(&self, patience: &mut Patience, limit: Time) -> bool {
+        let is_quiet = self.state().is_quiet(patience);
+        is_quiet && self.jump(limit)
     }
 
     /// How many timers are armed: none must be left when everything has ended or was dropped.
@@ -198,16 +252,15 @@ impl Wake for Flag {
 
 /// Work that does not end by itself: on a fake clock it lets time pass until a limit ends it.
 #[derive(Default)]
-pub(crate) struct Hang {
-    has_waited: bool,
-}
+pub(crate) struct Hang(Patience);
 
 impl Hang {
     /// To be called with every poll. Once nothing is armed that could end it, it wakes nobody any more.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, clock: &Clock) {
         let Some(clock) = clock.as_virtual().filter(|clock| clock.is_fake()) else { return };
+        clock.take_turn(&mut self.0, Time::MAX);
         // The limit that it runs under is armed after its first poll.
-        if !std::mem::replace(&mut self.has_waited, true) || clock.advance_to_next_timer() {
+        if self.0.turns <= TURNS || clock.armed_timers() > 0 {
             cx.waker().wake_by_ref();
         }
     }
@@ -215,7 +268,10 @@ impl Hang {
 
 /// One armed timer of a virtual clock; dropping it disarms it.
 #[derive(Default)]
-pub(crate) struct VirtualTimer(Option<(VirtualClock, (Time, u64))>);
+pub(crate) struct VirtualTimer {
+    armed: Option<(VirtualClock, (Time, u64))>,
+    patience: Patience,
+}
 
 impl VirtualTimer {
     pub(crate) fn poll_until(&mut self, cx: &mut Context<'_>, clock: &VirtualClock, at: Time) -> Poll<()> {
@@ -225,7 +281,7 @@ impl VirtualTimer {
             self.disarm();
             return Poll::Ready(());
         }
-        if let Some((_, key)) = &self.0
+        if let Some((_, key)) = &self.armed
             && key.0 == at
             && let Some(waker) = state.timers.get_mut(key)
         {
@@ -235,20 +291,20 @@ impl VirtualTimer {
         let key = (at, state.sequence);
         state.sequence += 1;
         state.timers.insert(key, cx.waker().clone());
+        state.happens();
         drop(state);
         self.disarm();
-        self.0 = Some((clock.clone(), key));
+        self.armed = Some((clock.clone(), key));
         Poll::Pending
     }
 
     /// The same; on a fake clock, once everybody else has had a turn, whoever waits here moves it to the next timer.
     ///
-    /// In this way several sleeps at once end in the order of their instants, and a limit that comes before the end of
-    /// scripted work cuts it. One turn is enough for tasks of one thread: a task that wakes itself is queued behind those
-    /// that can go on.
+    /// In this way several sleeps at once end in the order of their instants, what one of them sets going is over before
+    /// the clock moves again, and a limit that comes before the end of scripted work cuts it.
     pub(crate) fn poll_moving(&mut self, cx: &mut Context<'_>, clock: &VirtualClock, at: Time) -> Poll<()> {
-        if clock.is_fake() && self.0.as_ref().is_some_and(|(_, key)| key.0 == at) {
-            clock.jump(at);
+        if clock.is_fake() && self.armed.as_ref().is_some_and(|(_, key)| key.0 == at) {
+            clock.take_turn(&mut self.patience, at);
         }
         let polled = self.poll_until(cx, clock, at);
         if polled.is_pending() && clock.is_fake() {
@@ -257,9 +313,30 @@ impl VirtualTimer {
         polled
     }
 
+    /// Ends a sleep on a clock that skips them, once everybody else has had a turn: who was let through by then must not
+    /// find that its own time has been skipped, too.
+    pub(crate) fn poll_skipping(&mut self, cx: &mut Context<'_>, clock: &FastClock, at: Time) -> Poll<()> {
+        if self.patience.events != at.as_nanos() {
+            self.patience = Patience { events: at.as_nanos(), turns: 0 };
+        }
+        self.patience.turns += 1;
+        if self.patience.turns > POLLS {
+            self.patience.turns = 0;
+            clock.skip_to(at);
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
     fn disarm(&mut self) {
-        if let Some((clock, key)) = self.0.take() {
-            clock.state().timers.remove(&key);
+        if let Some((clock, key)) = self.armed.take() {
+            let mut state = clock.state();
+            let disarmed = state.timers.remove(&key);
+            state.happens();
+            drop(state);
+            // The waker is anybody's code, and is dropped without the lock.
+            drop(disarmed);
         }
     }
 }

@@ -223,7 +223,7 @@ struct Playing {
     clock: Clock,
     pieces: VecDeque<(Duration, Bytes)>,
     end: End,
-    timer: Pin<Box<Timer>>,
+    timer: Pin<Box<Timer<'static>>>,
     /// When the next piece comes.
     at: Time,
     stall: Hang,

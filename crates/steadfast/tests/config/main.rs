@@ -6,6 +6,7 @@
 mod environment;
 mod faulty;
 mod files;
+mod guards;
 mod hostile;
 mod overrides;
 mod pairs;
