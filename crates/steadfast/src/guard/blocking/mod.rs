@@ -152,8 +152,12 @@ impl Guard {
     /// async callers included, and for work on helper threads; to the latest deadline that any of them can have, and no
     /// longer. In an event hook, which a running call may be waiting for, it does not wait.
     pub fn close_blocking(&self) {
+        self.ended_blocking(self.0.upstream.refuse_new_calls());
+    }
+
+    /// The second half: waits for the running ones, at the longest until `limit`.
+    pub(super) fn ended_blocking(&self, limit: Time) {
         let upstream = &self.0.upstream;
-        let limit = upstream.refuse_new_calls();
         if !event::is_in_hook() {
             let bell = Bell::new();
             park::drive(&upstream.clock, &bell, pin!(upstream.ended(limit, Some(&bell))), || Then::Wait);
