@@ -275,6 +275,7 @@ impl RequestBuilder {
             bell: None,
             key: "",
             timeout: self.timeout,
+            deadline: None,
             inherited: call::inherited(self.deadline, &self.context),
             timeout_is_evidence: self.timeout_is_evidence,
         };

@@ -32,7 +32,8 @@ pub struct GuardCall<'a, J = Unclassified, B = NoFallback> {
 
 impl<'a> GuardCall<'a> {
     pub(super) fn new(guard: &'a Guard) -> Self {
-        let options = Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true, bell: None };
+        let options =
+            Options { key: "", timeout: None, deadline: None, inherited: None, timeout_is_evidence: true, bell: None };
         Self { guard, options, judge: Unclassified, fallback: NoFallback }
     }
 }
@@ -79,8 +80,7 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     /// The deadline of the request being served. It can only shorten the guard's, and an attempt that it cuts counts
     /// against the dependency only if it had time enough to be answered (1.5).
     pub fn deadline(mut self, deadline: Instant) -> Self {
-        let inherited = call::inherited(Some(deadline), &CallContext::default());
-        self.options.inherited = self.options.inherited.into_iter().chain(inherited).min();
+        self.options.deadline = Some(self.options.deadline.map_or(deadline, |known| known.min(deadline)));
         self
     }
 
