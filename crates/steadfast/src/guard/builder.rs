@@ -309,6 +309,10 @@ impl GuardBuilder {
         if self.has_breaker {
             problems.extend(breaker_problems(&limits.breaker));
         }
+        if self.has_budget {
+            problems.extend(check("retry_budget_ratio", limits.budget.ratio));
+            problems.extend(check("retry_budget_min_per_second", limits.budget.min_per_second));
+        }
         if self.has_bulkhead {
             problems.extend(check("max_concurrent", limits.line.slots));
             problems.extend(check("bulkhead_wait", limits.line.slot_wait));
