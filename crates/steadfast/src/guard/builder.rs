@@ -215,7 +215,9 @@ impl GuardBuilder {
 
     /// One of several with the same settings: they share the name's beginning and the clock, and no chance.
     pub(super) fn for_key(self, key: &str) -> Self {
-        let name = format!("{}/{key}", self.name);
+        // A key may come from outside, and the name goes to logs: no line of theirs is to be of its making.
+        let key = key.chars().map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter });
+        let name: String = self.name.chars().chain(['/']).chain(key).collect();
         Self { name: Arc::from(name), ..self }
     }
 

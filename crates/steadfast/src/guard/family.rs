@@ -92,8 +92,8 @@ pub enum NoGuard {
 }
 
 impl Guards {
-    /// One guard with these settings for each key, its events and its clock included. Its name is `name/key`. With a seed,
-    /// each has one that is derived from its key. At most 10 000 keys.
+    /// One guard with these settings for each key, its events and its clock included. Its name is `name/key`, with U+FFFD in
+    /// place of a control character. With a seed, each has one that is derived from its key. At most 10 000 keys.
     ///
     /// # Errors
     /// Every setting outside its bounds.
