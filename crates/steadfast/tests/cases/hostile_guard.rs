@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use steadfast::guard::GuardCall;
 use steadfast::policy::Time;
 use steadfast::policy::budget::BudgetConfig;
-use steadfast::testing::VirtualClock;
+use steadfast::testing::{Step, VirtualClock};
 use steadfast::{CircuitBreaker, ErrorClass, ErrorKind, Guard, GuardError, Guards, RateLimit};
 
-use crate::harness::{ms, secs};
+use crate::harness::{World, ms, secs};
 use crate::pieces::Failed;
 
 fn guard(clock: &VirtualClock) -> Guard {
@@ -131,6 +131,18 @@ fn c1_1_a_call_that_was_prepared_early_keeps_to_its_deadline() {
 }
 
 #[test]
+fn c1_1_a_request_that_was_sent_and_not_polled_keeps_to_its_deadline() {
+    let world = World::new([Step::status(200)]);
+    let deadline = Instant::now() + ms(1);
+    let sent = world.client.get("/x").deadline(deadline).send();
+    while Instant::now() < deadline {
+        thread::yield_now();
+    }
+    let late = world.run(sent).unwrap_err();
+    assert_eq!((late.kind(), late.attempts()), (ErrorKind::Timeout, 0));
+}
+
+#[test]
 fn c1_3_a_budget_of_no_number_is_refused() {
     let of = |ratio, min_per_second| {
         let budget = BudgetConfig { ratio, min_per_second, gate: true };
@@ -150,6 +162,18 @@ fn c4_6_a_breaker_that_could_never_close_is_refused() {
     let problems = CircuitBreaker::builder("odd").probe_lease(Duration::ZERO).build().unwrap_err().to_string();
     assert!(problems.contains("probe_lease") && problems.contains("above zero"), "{problems}");
     assert!(CircuitBreaker::builder("long").probe_lease(Duration::MAX).build().is_ok());
+}
+
+/// A key that comes from outside writes no line of its own into a log.
+#[test]
+fn c11_8_the_name_of_a_keyed_guard_is_one_line() {
+    let hosts = Guards::new(Guard::http("hosts")).unwrap();
+    let forged = hosts.get("a\r\n2026-01-01 ERROR forged\x1b[2J").unwrap();
+    assert_eq!(forged.name(), "hosts/a\u{fffd}\u{fffd}2026-01-01 ERROR forged\u{fffd}[2J");
+    assert_eq!(hosts.get("b\u{e9}.example").unwrap().name(), "hosts/b\u{e9}.example");
+    // They are told apart all the same.
+    hosts.get("a\r").unwrap().force_open();
+    assert_eq!((hosts.get("a\n").unwrap().snapshot().breaker.forced, hosts.len()), (false, 4));
 }
 
 /// The key may be whatever tells callers apart: a token among others.
