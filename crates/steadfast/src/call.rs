@@ -32,13 +32,16 @@ use crate::timer::{self, Timer};
 use crate::upstream::{Held, Kept, Rules, Upstream};
 
 /// What the caller of one call may choose.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) struct Options<'a> {
     /// Whose rate limit.
     pub(crate) key: &'a str,
     /// A deadline of the call's own; it can only shorten.
     pub(crate) timeout: Option<Duration>,
-    /// What was left of the deadline of the request being served when the call began.
+    /// The deadline of the request being served: however early it was said, what is left is what is left when the call
+    /// begins.
+    pub(crate) deadline: Option<Instant>,
+    /// What was left of it when the call was made, where no more than that is known.
     pub(crate) inherited: Option<Duration>,
     /// Whether an attempt that the deadline cuts may count against the upstream (1.5).
     pub(crate) timeout_is_evidence: bool,
@@ -164,7 +167,12 @@ impl<'a> Call<'a> {
     #[inline]
     fn begin(upstream: &'a Arc<Upstream>, rules: &'a Rules, options: Options<'a>) -> Self {
         let now = upstream.clock.now();
-        let inherited = options.inherited.map(|left| now + left);
+        let mut left = options.inherited;
+        if let Some(deadline) = options.deadline {
+            let until = deadline.saturating_duration_since(Instant::now());
+            left = Some(left.map_or(until, |known| known.min(until)));
+        }
+        let inherited = left.map(|left| now + left);
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
         let (key, timeout_is_evidence) = (options.key, options.timeout_is_evidence);
         let (hold, before) = (Hold::new(upstream), None);

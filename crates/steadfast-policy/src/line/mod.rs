@@ -348,6 +348,11 @@ impl Line {
         self.waiters.all.is_empty() && self.slots.in_use(now) == 0 && self.keys.are_at_rest(now, &self.rate)
     }
 
+    /// The time that the line goes by: `now`, or a later one that any call has brought.
+    pub fn time(&self, now: Time) -> Time {
+        self.now.max(now)
+    }
+
     /// What the line looks like at `now`. Changes nothing: a lease that is over is not counted, though nobody has been
     /// given its slot yet.
     pub fn snapshot(&self, now: Time) -> LineSnapshot {

@@ -275,7 +275,8 @@ impl RequestBuilder {
             bell: None,
             key: "",
             timeout: self.timeout,
-            inherited: call::inherited(self.deadline, &self.context),
+            deadline: self.deadline,
+            inherited: self.context.time_left(),
             timeout_is_evidence: self.timeout_is_evidence,
         };
         let shared = Arc::clone(&self.shared);

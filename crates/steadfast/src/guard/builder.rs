@@ -215,7 +215,9 @@ impl GuardBuilder {
 
     /// One of several with the same settings: they share the name's beginning and the clock, and no chance.
     pub(super) fn for_key(self, key: &str) -> Self {
-        let name = format!("{}/{key}", self.name);
+        // A key may come from outside, and the name goes to logs: no line of theirs is to be of its making.
+        let key = key.chars().map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter });
+        let name: String = self.name.chars().chain(['/']).chain(key).collect();
         Self { name: Arc::from(name), ..self }
     }
 
@@ -308,6 +310,10 @@ impl GuardBuilder {
         problems.extend(limits.max_retry_after.into_iter().flat_map(|longest| check("max_retry_after", longest)));
         if self.has_breaker {
             problems.extend(breaker_problems(&limits.breaker));
+        }
+        if self.has_budget {
+            problems.extend(check("retry_budget_ratio", limits.budget.ratio));
+            problems.extend(check("retry_budget_min_per_second", limits.budget.min_per_second));
         }
         if self.has_bulkhead {
             problems.extend(check("max_concurrent", limits.line.slots));

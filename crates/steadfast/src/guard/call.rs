@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use steadfast_http::CallContext;
 
-use super::classify::{Classified, Classify, ErrorClass, Transient, Unclassified, WithRetryAfter};
+use super::classify::{Asked, Classified, Classify, ErrorClass, Transient, Unclassified, WithRetryAfter};
 use super::context::Context;
 use super::error::GuardError;
 use super::operation::ClosureOperation;
@@ -32,7 +32,8 @@ pub struct GuardCall<'a, J = Unclassified, B = NoFallback> {
 
 impl<'a> GuardCall<'a> {
     pub(super) fn new(guard: &'a Guard) -> Self {
-        let options = Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true, bell: None };
+        let options =
+            Options { key: "", timeout: None, deadline: None, inherited: None, timeout_is_evidence: true, bell: None };
         Self { guard, options, judge: Unclassified, fallback: NoFallback }
     }
 }
@@ -79,8 +80,7 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     /// The deadline of the request being served. It can only shorten the guard's, and an attempt that it cuts counts
     /// against the dependency only if it had time enough to be answered (1.5).
     pub fn deadline(mut self, deadline: Instant) -> Self {
-        let inherited = call::inherited(Some(deadline), &CallContext::default());
-        self.options.inherited = self.options.inherited.into_iter().chain(inherited).min();
+        self.options.deadline = Some(self.options.deadline.map_or(deadline, |known| known.min(deadline)));
         self
     }
 
@@ -190,15 +190,19 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     }
 }
 
+/// Without its key, which may be a secret.
 impl<J, B> fmt::Debug for GuardCall<'_, J, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuardCall").field("guard", self.guard).field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("GuardCall")
+            .field("guard", self.guard)
+            .field("timeout", &self.options.timeout)
+            .finish_non_exhaustive()
     }
 }
 
 impl Guarded {
-    pub(super) fn operation<F, J>(&self, operation: F, judge: J) -> ClosureOperation<F, J> {
-        ClosureOperation { operation, judge, slow_after: self.slow_after, key: self.keys.next() }
+    pub(super) fn operation<F, J>(&self, operation: F, judge: J) -> ClosureOperation<F, Asked<J>> {
+        ClosureOperation { operation, judge: Asked::new(judge), slow_after: self.slow_after, key: self.keys.next() }
     }
 
     /// What a call that brought no value ends with.
@@ -226,12 +230,11 @@ impl Guarded {
     /// The fallback's value, marked and told of; or the error.
     fn instead<T, E, J, B>(
         &self,
-        judge: &J,
+        judge: &Asked<J>,
         fallback: B,
         finished: Finished<Result<T, E>>,
     ) -> Result<(T, Degraded), GuardError<E>>
     where
-        J: Classify<E>,
         B: Fallback<T, E>,
     {
         self.degrade(judge, fallback, self.error(finished))
@@ -240,17 +243,15 @@ impl Guarded {
     /// The same for a call that has its error already.
     pub(super) fn degrade<T, E, J, B>(
         &self,
-        judge: &J,
+        judge: &Asked<J>,
         fallback: B,
         cause: GuardError<E>,
     ) -> Result<(T, Degraded), GuardError<E>>
     where
-        J: Classify<E>,
         B: Fallback<T, E>,
     {
-        if let GuardError::Operation { error, .. } = &cause
-            && judge.class(error) == ErrorClass::Permanent
-        {
+        // An operation's error that ends the call is the last that the judge was asked about.
+        if matches!(cause, GuardError::Operation { .. }) && judge.said_permanent() {
             return Err(cause);
         }
         let degraded = Degraded::of(&self.upstream.name, cause.report());

@@ -1,5 +1,6 @@
 //! What an operation's error says about the dependency: asked once after each attempt.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind};
@@ -113,5 +114,33 @@ impl<E, J: Classify<E>, H: Fn(&E) -> Option<Duration>> Classify<E> for WithRetry
             ErrorClass::Throttled { retry_after: None } => ErrorClass::Throttled { retry_after: (self.hint)(error) },
             class => class,
         }
+    }
+}
+
+/// A judge, and what it said of the last error: the fallback goes by that, so that a closure which remembers, or counts,
+/// is asked no second time.
+pub(super) struct Asked<J> {
+    judge: J,
+    is_permanent: Cell<bool>,
+}
+
+impl<J> Asked<J> {
+    pub(super) fn new(judge: J) -> Self {
+        Self { judge, is_permanent: Cell::new(false) }
+    }
+
+    /// Whether the last error was a permanent one.
+    pub(super) fn said_permanent(&self) -> bool {
+        self.is_permanent.get()
+    }
+}
+
+impl<E, J: Classify<E>> Classify<E> for Asked<J> {
+    const RETRIES: bool = J::RETRIES;
+
+    fn class(&self, error: &E) -> ErrorClass {
+        let class = self.judge.class(error);
+        self.is_permanent.set(class == ErrorClass::Permanent);
+        class
     }
 }

@@ -4,9 +4,9 @@
 //! key has a guard of its own, made when it is first asked for and found again by every later call.
 //!
 //! Keys often come from outside, so their number is bounded, and room is made by forgetting the guard that nobody has asked
-//! for the longest. Forgotten is only what nothing is lost with: no clone is out, nothing runs, waits, or is held, no start
-//! counts in a rate limit, and the breaker is closed and not forced. Where nothing can be forgotten, a further key is refused
-//! ([`NoGuard::Full`]).
+//! for the longest. Forgotten is only one that no clone is out of, in which nothing runs, waits, or is held, no start counts
+//! in a rate limit, and whose breaker is closed and not forced: failures that have not opened it go too, and what the retry
+//! budget has counted. Where nothing can be forgotten, a further key is refused ([`NoGuard::Full`]).
 //!
 //! A host that was down when it was last called keeps an open breaker, and with it its place, as nothing but a call finds out
 //! whether it is back. Where hosts come and go, say how long that is worth remembering:
@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use steadfast_policy::Time;
 use steadfast_policy::breaker::{BreakerSnapshot, State};
 
 use self::kept::Kept;
@@ -91,8 +92,8 @@ pub enum NoGuard {
 }
 
 impl Guards {
-    /// One guard with these settings for each key, its events and its clock included. Its name is `name/key`. With a seed,
-    /// each has one that is derived from its key. At most 10 000 keys.
+    /// One guard with these settings for each key, its events and its clock included. Its name is `name/key`, with U+FFFD in
+    /// place of a control character. With a seed, each has one that is derived from its key. At most 10 000 keys.
     ///
     /// # Errors
     /// Every setting outside its bounds.
@@ -188,8 +189,8 @@ impl Guards {
 
     /// [`close`](Self::close) on this thread, without a runtime; in an event hook it does not wait.
     pub fn close_blocking(&self) {
-        for guard in self.refuse_all() {
-            guard.close_blocking();
+        for (guard, limit) in self.refuse_all() {
+            guard.ended_blocking(limit);
         }
     }
 
@@ -197,19 +198,20 @@ impl Guards {
     ///
     /// Cancel safe: the guards stay closed; call it again to wait on.
     pub async fn close(&self) {
-        for guard in self.refuse_all() {
-            guard.close().await;
+        for (guard, limit) in self.refuse_all() {
+            guard.0.upstream.ended(limit, None).await;
         }
     }
 
-    /// From here on nothing begins. What is there to wait for.
-    fn refuse_all(&self) -> Vec<Guard> {
+    /// From here on nothing begins. What is there to wait for, and until when: all of them from now on, and not each from
+    /// the end of the one before.
+    fn refuse_all(&self) -> Vec<(Guard, Time)> {
         self.0.closed.store(true, Ordering::SeqCst);
-        let guards: Vec<_> = self.iter().collect();
-        for guard in &guards {
-            guard.0.upstream.refuse_new_calls();
-        }
-        guards
+        let refuse = |guard: Guard| {
+            let limit = guard.0.upstream.refuse_new_calls();
+            (guard, limit)
+        };
+        self.iter().map(refuse).collect()
     }
 }
 

@@ -65,6 +65,7 @@ impl ClientService {
             bell: None,
             key: "",
             timeout: own.timeout,
+            deadline: None,
             inherited: own.inherited(),
             timeout_is_evidence: own.timeout_is_evidence,
         };

@@ -141,7 +141,7 @@ pub(super) struct Stay;
 
 impl Stay {
     pub(super) const OPTIONS: Options<'static> =
-        Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true, bell: None };
+        Options { key: "", timeout: None, deadline: None, inherited: None, timeout_is_evidence: true, bell: None };
 
     fn judged(outcome: Outcome, result: ResultKind) -> Judged {
         let judgement = Judgement {

@@ -7,7 +7,7 @@ use steadfast_policy::breaker::{BreakerConfig, BreakerSnapshot, State};
 
 use super::{nothing_but, without_deadline};
 use crate::clock::Clock;
-use crate::config::Problems;
+use crate::config::{Origin, Place, Problem, Problems};
 use crate::event::Event;
 use crate::guard::{Classified, ErrorClass, Guard, GuardBuilder, GuardCall, GuardError, Transient};
 
@@ -147,7 +147,7 @@ impl CircuitBreakerBuilder {
     }
 
     /// How long a call that tries may take before its place goes to the next; a success that comes later does not close
-    /// the breaker. 30 s: longer than the longest call, if there is no timeout inside.
+    /// the breaker. 30 s; above zero, and longer than the longest call, if there is no timeout inside.
     pub fn probe_lease(mut self, lease: Duration) -> Self {
         self.breaker.probe_lease = lease;
         self
@@ -178,6 +178,11 @@ impl CircuitBreakerBuilder {
     pub fn build(self) -> Result<CircuitBreaker, Problems> {
         let lease = self.breaker.probe_lease;
         let guard = self.guard.breaker(self.breaker);
+        if lease.is_zero() {
+            // Every probe would come too late, and the breaker never close again.
+            let problem = Problem::new(Place::At(Origin::Builder), "probe_lease", "expected a time above zero");
+            return Err(guard.problems().into_iter().chain([problem]).collect());
+        }
         without_deadline(guard, |setup| setup.breaker.probe_lease = lease).map(CircuitBreaker)
     }
 

@@ -36,21 +36,24 @@ pub(super) fn try_enter(upstream: &Arc<Upstream>, key: &str, purpose: For) -> Re
 
 fn try_hold(upstream: &Arc<Upstream>, key: &str, purpose: For) -> Result<Held, Refused> {
     let now = upstream.clock.now();
-    let deadline = match purpose {
-        // The line refuses at once what the deadline cannot hold, and says when there will be a place.
-        For::AStart => now + Duration::from_nanos(1),
-        For::AStay => Time::MAX,
-    };
-    let slot = upstream.with(|policies| match policies.begin(now, Entrant { key, deadline, first: true })? {
-        Step::Granted(slot, permit) => {
-            // There is no operation, and so there will be no verdict.
-            policies.settle(now, Some(permit), None);
-            Ok(slot)
-        }
-        Step::Queued(ticket, ..) => {
-            policies.leave(now, ticket);
-            policies.end();
-            Err(Refused::BulkheadFull)
+    let slot = upstream.with(|policies| {
+        let deadline = match purpose {
+            // The line refuses at once what the deadline cannot hold, and says when there will be a place. It is the
+            // line's time that counts: another thread may have brought it a later one than was read here.
+            For::AStart => policies.line.time(now) + Duration::from_nanos(1),
+            For::AStay => Time::MAX,
+        };
+        match policies.begin(now, Entrant { key, deadline, first: true })? {
+            Step::Granted(slot, permit) => {
+                // There is no operation, and so there will be no verdict.
+                policies.settle(now, Some(permit), None);
+                Ok(slot)
+            }
+            Step::Queued(ticket, ..) => {
+                policies.leave(now, ticket);
+                policies.end();
+                Err(Refused::BulkheadFull)
+            }
         }
     })?;
     Ok(Held::new(upstream, (slot, None), None, Time::MAX))

@@ -15,6 +15,7 @@ mod guards;
 mod harness;
 mod headers;
 mod hostile;
+mod hostile_guard;
 mod layers;
 mod pieces;
 mod pieces_blocking;

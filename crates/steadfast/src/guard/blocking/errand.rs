@@ -185,7 +185,8 @@ impl<F: FnMut(Context) -> R, R> Runner<F, R> {
         let over = match result {
             Ok(result) => Over::Ran(operation, result),
             Err(panic) => {
-                drop(operation);
+                // What it owns may panic in turn. It is the first panic that the caller hears of.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(operation)));
                 Over::Panicked(panic)
             }
         };

@@ -22,7 +22,9 @@ mod on_thread;
 
 use std::pin::pin;
 
-use super::classify::Classify;
+use steadfast_policy::Time;
+
+use super::classify::{Asked, Classify};
 use super::context::Context;
 use super::error::GuardError;
 use super::served::{Fallback, Served};
@@ -72,7 +74,7 @@ impl<J, B> GuardCall<'_, J, B> {
         B: Fallback<T, E>,
     {
         let Self { guard, options, judge, fallback } = self;
-        let guarded = &*guard.0;
+        let (guarded, judge) = (&*guard.0, Asked::new(judge));
         let outcome = not_in_a_hook(guarded).and_then(|()| guarded.run_here(options, &judge, operation));
         guarded.value(&judge, fallback, outcome)
     }
@@ -89,7 +91,7 @@ impl<J, B> GuardCall<'_, J, B> {
         B: Fallback<T, E>,
     {
         let Self { guard, options, judge, fallback } = self;
-        let guarded = &*guard.0;
+        let (guarded, judge) = (&*guard.0, Asked::new(judge));
         let outcome = not_in_a_hook(guarded).and_then(|()| guarded.run_here(options, &judge, operation));
         guarded.served(&judge, fallback, outcome)
     }
@@ -150,8 +152,12 @@ impl Guard {
     /// async callers included, and for work on helper threads; to the latest deadline that any of them can have, and no
     /// longer. In an event hook, which a running call may be waiting for, it does not wait.
     pub fn close_blocking(&self) {
+        self.ended_blocking(self.0.upstream.refuse_new_calls());
+    }
+
+    /// The second half: waits for the running ones, at the longest until `limit`.
+    pub(super) fn ended_blocking(&self, limit: Time) {
         let upstream = &self.0.upstream;
-        let limit = upstream.refuse_new_calls();
         if !event::is_in_hook() {
             let bell = Bell::new();
             park::drive(&upstream.clock, &bell, pin!(upstream.ended(limit, Some(&bell))), || Then::Wait);
@@ -161,9 +167,8 @@ impl Guard {
 
 impl Guarded {
     /// What the caller of `call…` gets.
-    fn value<T, E, J, B>(&self, judge: &J, fallback: B, outcome: Outcome<T, E>) -> Result<T, GuardError<E>>
+    fn value<T, E, J, B>(&self, judge: &Asked<J>, fallback: B, outcome: Outcome<T, E>) -> Result<T, GuardError<E>>
     where
-        J: Classify<E>,
         B: Fallback<T, E>,
     {
         match outcome {
@@ -174,9 +179,13 @@ impl Guarded {
     }
 
     /// What the caller of `serve…` gets.
-    fn served<T, E, J, B>(&self, judge: &J, fallback: B, outcome: Outcome<T, E>) -> Result<Served<T>, GuardError<E>>
+    fn served<T, E, J, B>(
+        &self,
+        judge: &Asked<J>,
+        fallback: B,
+        outcome: Outcome<T, E>,
+    ) -> Result<Served<T>, GuardError<E>>
     where
-        J: Classify<E>,
         B: Fallback<T, E>,
     {
         match outcome {

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::errand::Threads;
-use crate::guard::classify::Classify;
+use crate::guard::classify::{Asked, Classify};
 use crate::guard::context::Context;
 use crate::guard::error::GuardError;
 use crate::guard::served::{Fallback, Served};
@@ -55,7 +55,7 @@ impl<J, B> GuardCall<'_, J, B> {
         let guarded = &*guard.0;
         let is_out = AtomicBool::new(false);
         let threads = Threads::OfTheRuntime;
-        let (judge, outcome) = guarded.run_on_thread(options, judge, operation, threads, &is_out).await;
+        let (judge, outcome) = guarded.run_on_thread(options, Asked::new(judge), operation, threads, &is_out).await;
         guarded.value(&judge, fallback, outcome)
     }
 
@@ -77,7 +77,7 @@ impl<J, B> GuardCall<'_, J, B> {
         let guarded = &*guard.0;
         let is_out = AtomicBool::new(false);
         let threads = Threads::OfTheRuntime;
-        let (judge, outcome) = guarded.run_on_thread(options, judge, operation, threads, &is_out).await;
+        let (judge, outcome) = guarded.run_on_thread(options, Asked::new(judge), operation, threads, &is_out).await;
         guarded.served(&judge, fallback, outcome)
     }
 
@@ -99,7 +99,7 @@ impl<J, B> GuardCall<'_, J, B> {
     {
         let Self { guard, options, judge, fallback } = self;
         let guarded = &*guard.0;
-        let (judge, outcome) = guarded.wait_for_thread(options, judge, operation);
+        let (judge, outcome) = guarded.wait_for_thread(options, Asked::new(judge), operation);
         guarded.value(&judge, fallback, outcome)
     }
 
@@ -120,7 +120,7 @@ impl<J, B> GuardCall<'_, J, B> {
     {
         let Self { guard, options, judge, fallback } = self;
         let guarded = &*guard.0;
-        let (judge, outcome) = guarded.wait_for_thread(options, judge, operation);
+        let (judge, outcome) = guarded.wait_for_thread(options, Asked::new(judge), operation);
         guarded.served(&judge, fallback, outcome)
     }
 }
