@@ -22,6 +22,7 @@ use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
 use crate::admission::{self, PaidRetry};
+use crate::context;
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
@@ -38,14 +39,16 @@ pub(crate) struct Options<'a> {
     pub(crate) timeout: Option<Duration>,
     /// What was left of the deadline of the request being served when the call began.
     pub(crate) inherited: Option<Duration>,
+    /// Whether the request that the task serves (`context`) limits the call, too: it was given no other.
+    pub(crate) of_task: bool,
     /// Whether an attempt that the deadline cuts may count against the upstream (1.5).
     pub(crate) timeout_is_evidence: bool,
 }
 
 /// What is left of the deadline of the request being served: as given for this call, or as its context has it.
-pub(crate) fn inherited(deadline: Option<Instant>, context: &CallContext) -> Option<Duration> {
+pub(crate) fn inherited(deadline: Option<Instant>, context: Option<&CallContext>) -> Option<Duration> {
     let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-    left.into_iter().chain(context.time_left()).min()
+    left.into_iter().chain(context.and_then(CallContext::time_left)).min()
 }
 
 /// How a call ended.
@@ -142,7 +145,8 @@ pub(crate) async fn run<O: Operation>(
 impl<'a> Call<'a> {
     fn begin(upstream: &'a Arc<Upstream>, rules: &'a Rules, options: Options<'a>) -> Self {
         let now = upstream.clock.now();
-        let inherited = options.inherited.map(|left| now + left);
+        let of_task = options.of_task.then(context::time_left).flatten();
+        let inherited = options.inherited.into_iter().chain(of_task).min().map(|left| now + left);
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
         Self { upstream, rules, options, deadline, now, started: now, report: Report::default() }
     }

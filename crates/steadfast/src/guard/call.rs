@@ -1,6 +1,7 @@
 //! One call of a guard: what its caller chooses, and the last word.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steadfast_http::CallContext;
@@ -32,7 +33,7 @@ pub struct GuardCall<'a, J = Unclassified, B = NoFallback> {
 
 impl<'a> GuardCall<'a> {
     pub(super) fn new(guard: &'a Guard) -> Self {
-        let options = Options { key: "", timeout: None, inherited: None, timeout_is_evidence: true };
+        let options = Options { key: "", timeout: None, inherited: None, of_task: true, timeout_is_evidence: true };
         Self { guard, options, judge: Unclassified, fallback: NoFallback }
     }
 }
@@ -79,14 +80,16 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     /// The deadline of the request being served. It can only shorten the guard's, and an attempt that it cuts counts
     /// against the dependency only if it had time enough to be answered (1.5).
     pub fn deadline(mut self, deadline: Instant) -> Self {
-        let inherited = call::inherited(Some(deadline), &CallContext::default());
+        let inherited = call::inherited(Some(deadline), None);
         self.options.inherited = self.options.inherited.into_iter().chain(inherited).min();
         self
     }
 
     /// The request being served: what is left of its deadline limits this call, as with [`deadline`](Self::deadline).
+    /// Unless given, that of the task, where it has one: see [`context`](crate::context).
     pub fn context(mut self, context: &CallContext) -> Self {
-        let inherited = call::inherited(None, context);
+        let inherited = call::inherited(None, Some(context));
+        self.options.of_task = false;
         self.options.inherited = self.options.inherited.into_iter().chain(inherited).min();
         self
     }
@@ -213,7 +216,10 @@ impl Guarded {
             && ended != Ended::CircuitOpen
             && report.attempts().last().is_some_and(|last| last.outcome == Outcome::Error);
         match last {
-            Some(error) if is_own => GuardError::Operation { error, report: Box::new(report) },
+            Some(error) if is_own => {
+                let upstream = Arc::clone(&self.upstream.name);
+                GuardError::Operation { upstream, error, report: Box::new(report) }
+            }
             last => {
                 let kind = if ended == Ended::CircuitOpen { ErrorKind::CircuitOpen } else { kind };
                 GuardError::Limit { error: Error::new(kind, &self.upstream.name, report), last }

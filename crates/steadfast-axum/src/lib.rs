@@ -1,0 +1,1 @@
+//! A service that calls others, seen from its own callers' side.
