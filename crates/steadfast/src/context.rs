@@ -126,6 +126,11 @@ pub fn scope_blocking<R>(context: CallContext, work: impl FnOnce() -> R) -> R {
     CURRENT.sync_scope(Some(Current::begin(context, Clock::system)), work)
 }
 
+/// The same with a clock of one's own.
+pub fn scope_blocking_on<R>(clock: &Clock, context: CallContext, work: impl FnOnce() -> R) -> R {
+    CURRENT.sync_scope(Some(Current::begin(context, || clock.clone())), work)
+}
+
 /// The future with the context of this task, and its collector of what was degraded, for wherever it is polled.
 ///
 /// Cancel safe if `future` is.
