@@ -48,6 +48,8 @@
 
 mod context;
 mod degraded;
+#[cfg(doctest)]
+mod doctests;
 mod health;
 mod ids;
 mod readiness;

@@ -24,7 +24,7 @@ struct Own {
 
 impl Own {
     fn of(number: usize) -> Self {
-        let user = if number % 2 == 0 { "ann" } else { "bob" };
+        let user = if number.is_multiple_of(2) { "ann" } else { "bob" };
         Self {
             path: format!("{user}/{number}"),
             id: format!("{user}-{number}"),

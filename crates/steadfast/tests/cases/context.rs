@@ -167,7 +167,7 @@ fn c8_3_interleaved_requests_never_see_each_others_context() {
     let steps = (0..1_000).map(|number| Step::status(200).after(ms(number % 7)));
     let world = World::with(steps, |client| client.forward_authorization(true).max_concurrent(1_000));
     let request = async |number: usize| {
-        let user = if number % 2 == 0 { "a" } else { "b" };
+        let user = if number.is_multiple_of(2) { "a" } else { "b" };
         context::scope(served(user), async {
             steadfast::Clock::from(world.clock.clone()).wait(ms((number % 13) as u64)).await;
             let path = format!("/{user}");

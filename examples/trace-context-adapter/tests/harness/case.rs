@@ -68,12 +68,12 @@ impl Probe {
         self
     }
 
-    pub(crate) fn is_new(mut self) -> Self {
+    pub(crate) fn begins_anew(mut self) -> Self {
         self.trace = Trace::New;
         self
     }
 
-    pub(crate) fn is_none_of<'a>(mut self, ids: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn begins_as_none_of<'a>(mut self, ids: impl IntoIterator<Item = &'a str>) -> Self {
         self.trace = Trace::NoneOf(ids.into_iter().map(str::to_owned).collect());
         self
     }

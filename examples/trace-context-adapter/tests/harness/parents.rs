@@ -15,10 +15,10 @@ fn whole_headers() -> Vec<Case> {
     let named = |name: &str| lines([format!("{name}: {usual}")]);
     let twice = valid().line(format!("traceparent: {}", of("00", TRACE, "1234567890123457", "01")));
     vec![
-        Case::new("none", [lines::<String>([]).is_new()]),
+        Case::new("none", [lines::<String>([]).begins_anew()]),
         Case::new("plain", [valid()]),
-        Case::new("twice", [twice.is_new()]),
-        Case::new("other names", [named("trace-parent").is_new(), named("trace.parent").is_new()]),
+        Case::new("twice", [twice.begins_anew()]),
+        Case::new("other names", [named("trace-parent").begins_anew(), named("trace.parent").begins_anew()]),
         Case::new("casing", ["TraceParent", "TrAcEpArEnT", "TRACEPARENT"].map(named)),
     ]
 }
@@ -26,13 +26,13 @@ fn whole_headers() -> Vec<Case> {
 fn versions() -> Vec<Case> {
     let usual = of("00", TRACE, PARENT, "01");
     let future = of("cc", TRACE, PARENT, "01");
-    let version = |version: &str| inbound(&of(version, TRACE, PARENT, "01")).is_new();
+    let version = |version: &str| inbound(&of(version, TRACE, PARENT, "01")).begins_anew();
     vec![
         Case::new(
             "version 00 has nothing more",
             [
-                inbound(&format!("{usual}.")).is_new(),
-                inbound(&format!("{usual}-what-the-future-will-be-like")).is_new(),
+                inbound(&format!("{usual}.")).begins_anew(),
+                inbound(&format!("{usual}-what-the-future-will-be-like")).begins_anew(),
             ],
         ),
         Case::new(
@@ -40,7 +40,7 @@ fn versions() -> Vec<Case> {
             [
                 inbound(&future),
                 inbound(&format!("{future}-what-the-future-will-be-like")),
-                inbound(&format!("{future}.what-the-future-will-be-like")).is_new(),
+                inbound(&format!("{future}.what-the-future-will-be-like")).begins_anew(),
             ],
         ),
         Case::new("version ff", [version("ff")]),
@@ -52,16 +52,16 @@ fn versions() -> Vec<Case> {
 
 fn ids() -> Vec<Case> {
     let trace = |trace: &str| inbound(&of("00", trace, PARENT, "01"));
-    let parent = |parent: &str| inbound(&of("00", TRACE, parent, "01")).is_new();
+    let parent = |parent: &str| inbound(&of("00", TRACE, parent, "01")).begins_anew();
     let long = format!("{TRACE}3");
     vec![
-        Case::new("trace id of zeros", [trace(&"0".repeat(32)).is_new()]),
+        Case::new("trace id of zeros", [trace(&"0".repeat(32)).begins_anew()]),
         Case::new(
             "trace id of other characters",
-            [trace(&format!(".{}", &TRACE[1..])).is_new(), trace(&format!("{}.", &TRACE[..31])).is_new()],
+            [trace(&format!(".{}", &TRACE[1..])).begins_anew(), trace(&format!("{}.", &TRACE[..31])).begins_anew()],
         ),
-        Case::new("trace id too long", [trace(&long).is_none_of([&long[..32], &long[1..]])]),
-        Case::new("trace id too short", [trace(&TRACE[..31]).is_new()]),
+        Case::new("trace id too long", [trace(&long).begins_as_none_of([&long[..32], &long[1..]])]),
+        Case::new("trace id too short", [trace(&TRACE[..31]).begins_anew()]),
         Case::new("parent id of zeros", [parent(&"0".repeat(16))]),
         Case::new(
             "parent id of other characters",
@@ -74,7 +74,7 @@ fn ids() -> Vec<Case> {
 
 fn flags_and_spaces() -> Vec<Case> {
     let usual = of("00", TRACE, PARENT, "01");
-    let flags = |flags: &str| inbound(&of("00", TRACE, PARENT, flags)).is_new();
+    let flags = |flags: &str| inbound(&of("00", TRACE, PARENT, flags)).begins_anew();
     let spaced = ["\u{20}X", "\tX", "X\u{20}", "X\t", "\t X \t"];
     vec![
         Case::new("flags of other characters", [flags(".0"), flags("0.")]),
@@ -87,10 +87,10 @@ fn flags_and_spaces() -> Vec<Case> {
 fn several_calls() -> Vec<Case> {
     vec![
         Case::new("three calls", [valid().times(3)]),
-        Case::new("three calls of no trace", [lines::<String>([]).is_new().times(3)]),
+        Case::new("three calls of no trace", [lines::<String>([]).begins_anew().times(3)]),
         Case::new(
             "three calls of a trace of zeros",
-            [inbound(&of("00", &"0".repeat(32), PARENT, "01")).is_new().times(3)],
+            [inbound(&of("00", &"0".repeat(32), PARENT, "01")).begins_anew().times(3)],
         ),
         Case::new("level 2: a random trace stays one", [inbound(&of("00", TRACE, PARENT, "02"))]),
     ]

@@ -15,7 +15,7 @@ fn presence() -> Vec<Case> {
     vec![
         Case::new(
             "without a traceparent",
-            ["foo=1", "foo=1,bar=2"].map(|state| lines([format!("tracestate: {state}")]).is_new().no_state()),
+            ["foo=1", "foo=1,bar=2"].map(|state| lines([format!("tracestate: {state}")]).begins_anew().no_state()),
         ),
         Case::new("with one", [with(&["foo=1,bar=2"]).state(["foo=1", "bar=2"])]),
         Case::new("other names", [named("trace-state").no_state(), named("trace.state").no_state()]),
