@@ -179,7 +179,7 @@ fn c8_3_interleaved_requests_see_only_their_own() {
         }
     }));
     let call = async |number: usize| {
-        let user = "a".repeat(number % 97 + 1) + if number % 2 == 0 { "x" } else { "y" };
+        let user = "a".repeat(number % 97 + 1) + if number.is_multiple_of(2) { "x" } else { "y" };
         let headers = [("user", user.as_str()), ("x-request-id", &format!("id-{user}"))];
         let bearer = format!("Bearer {user}");
         let mut request = request(&headers);
