@@ -199,7 +199,7 @@ where
         let (clock, inner) = (&settings.clock, &mut self.inner);
         // The service may look for the context before its future is polled.
         let call = || scope_blocking_on(clock, context.clone(), || inner.call(request));
-        let future = collector.scope_blocking(call);
+        let future = call();
         let inner = scope_on(clock, context, future);
         ContextFuture { inner, collector, request_id, settings }
     }

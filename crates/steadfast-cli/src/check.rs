@@ -3,7 +3,7 @@
 //! It reads the file and this process's environment as a service would. Secrets are masked by the library.
 
 use serde::Serialize;
-use steadfast::config::{Config, Effective, Entry, Origin, Problem, Problems};
+use steadfast::config::{Config, Effective, Entry, GuardSettings, Origin, Problem, Problems};
 
 use crate::args::{CheckArgs, Format};
 use crate::exit::Exit;
@@ -44,11 +44,18 @@ pub(crate) fn run(args: &CheckArgs) -> Exit {
 fn text(config: &Config) -> std::io::Result<()> {
     let mut text = String::new();
     for (name, upstream) in config.upstreams() {
-        let mut table = output::table(["key", "value", "from"]);
-        table.add_rows(upstream.entries().map(|entry| [entry.key.to_owned(), entry.value, entry.origin.to_string()]));
-        text.push_str(&format!("upstream {name}\n{table}\n\n"));
+        text.push_str(&format!("upstream {name}\n{}\n\n", table(upstream.entries())));
+    }
+    for (name, guard) in config.guards() {
+        text.push_str(&format!("guard {name}, all else as the code says\n{}\n\n", table(guard.entries())));
     }
     output::text(&text)
+}
+
+fn table(entries: impl Iterator<Item = Entry>) -> impl std::fmt::Display {
+    let mut table = output::table(["key", "value", "from"]);
+    table.add_rows(entries.map(|entry| [entry.key.to_owned(), entry.value, entry.origin.to_string()]));
+    table
 }
 
 /// The whole result as one JSON object.
@@ -58,6 +65,8 @@ struct Document<'a> {
     problems: Vec<Fault<'a>>,
     warnings: Vec<Note<'a>>,
     upstreams: Vec<Upstream<'a>>,
+    /// What is said of each guard; all else is as the code says.
+    guards: Vec<Upstream<'a>>,
 }
 
 #[derive(Serialize)]
@@ -102,6 +111,8 @@ struct Source {
     column: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variable: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<&'static str>,
 }
 
 impl<'a> Document<'a> {
@@ -111,11 +122,16 @@ impl<'a> Document<'a> {
             name,
             settings: effective.entries().map(Setting::from).collect(),
         };
+        let guard = |(name, guard): (&'a str, &'a GuardSettings)| Upstream {
+            name,
+            settings: guard.entries().map(Setting::from).collect(),
+        };
         Self {
             ok: true,
             problems: Vec::new(),
             warnings: config.warnings().iter().map(note).collect(),
             upstreams: config.upstreams().map(upstream).collect(),
+            guards: config.guards().map(guard).collect(),
         }
     }
 
@@ -129,7 +145,13 @@ impl<'a> Document<'a> {
             message: problem.message(),
             nearest: problem.nearest(),
         };
-        Self { ok: false, problems: problems.iter().map(fault).collect(), warnings: Vec::new(), upstreams: Vec::new() }
+        Self {
+            ok: false,
+            problems: problems.iter().map(fault).collect(),
+            warnings: Vec::new(),
+            upstreams: Vec::new(),
+            guards: Vec::new(),
+        }
     }
 }
 
@@ -142,7 +164,7 @@ impl<'a> Document<'a> {
         };
         let (path, message) = (unusable.path.as_str(), unusable.message.as_str());
         let problem = Fault { file, line, column, variable, path, message, nearest: None };
-        Self { ok: false, problems: vec![problem], upstreams: Vec::new(), ..Self::of(config) }
+        Self { ok: false, problems: vec![problem], upstreams: Vec::new(), guards: Vec::new(), ..Self::of(config) }
     }
 }
 
@@ -156,9 +178,10 @@ impl From<Origin> for Source {
     fn from(origin: Origin) -> Self {
         match origin {
             Origin::File { file, line, column } => {
-                Self { from: "file", file: Some(file), line: Some(line), column: Some(column), variable: None }
+                Self { from: "file", file: Some(file), line: Some(line), column: Some(column), ..Self::default() }
             }
             Origin::Env { variable } => Self { from: "env", variable: Some(variable), ..Self::default() },
+            Origin::Profile(profile) => Self { from: "profile", profile: Some(profile.name()), ..Self::default() },
             Origin::Builder => Self { from: "builder", ..Self::default() },
             Origin::Override => Self { from: "override", ..Self::default() },
             _ => Self { from: "default", ..Self::default() },

@@ -21,6 +21,8 @@ pub(crate) enum Exit {
     RateLimited = 14,
     /// The command or the request was put together wrongly.
     Usage = 64,
+    /// A file was there already, or could not be written.
+    CannotCreate = 73,
     /// The configuration has a problem.
     Config = 78,
     /// Ended by an interrupt (Ctrl-C).

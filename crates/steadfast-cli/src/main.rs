@@ -9,6 +9,7 @@ mod check;
 mod completions;
 mod demo;
 mod exit;
+mod init;
 mod interrupt;
 mod output;
 mod schema;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         },
         Command::Check(args) => check::run(&args),
         Command::Schema(args) => schema::run(&args),
+        Command::Init(args) => init::run(&args),
         Command::Demo(args) => on_runtime(Builder::new_multi_thread(), demo::run(args)),
         Command::Completions(args) => completions::run(&args),
     }

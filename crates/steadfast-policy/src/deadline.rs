@@ -23,6 +23,7 @@ impl Deadline {
     /// `total` is the upstream's timeout for a whole call and `per_call` the caller's own; `Duration::MAX` in either is
     /// no further limit. `inherited` is the deadline of the request being served. A limit can shorten the others, never
     /// lengthen them.
+    #[inline]
     pub fn earliest(now: Time, total: Duration, per_call: Option<Duration>, inherited: Option<Time>) -> Self {
         let own = now + per_call.map_or(total, |limit| limit.min(total));
         Self(inherited.map_or(own, |limit| limit.min(own)))
@@ -34,6 +35,7 @@ impl Deadline {
     }
 
     /// Whether it has been reached.
+    #[inline]
     pub fn is_expired(self, now: Time) -> bool {
         now >= self.0
     }

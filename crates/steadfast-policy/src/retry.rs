@@ -97,7 +97,25 @@ pub enum Decision {
 /// `random` is one draw, uniform over all of `u64`. Of the policies passed in only the budget can change, and only if a
 /// retry is granted.
 #[expect(clippy::too_many_arguments, reason = "each is asked; a struct around them would be made here and taken apart")]
+#[inline]
 pub fn decide(
+    rules: &RetryRules,
+    attempt: u32,
+    judgement: &Judgement,
+    now: Time,
+    deadline: Deadline,
+    breaker: &Breaker,
+    budget: &mut Budget,
+    random: u64,
+) -> Decision {
+    if judgement.advice == Advice::Done {
+        return Decision::Return;
+    }
+    decide_after_failure(rules, attempt, judgement, now, deadline, breaker, budget, random)
+}
+
+#[expect(clippy::too_many_arguments, reason = "those of `decide`")]
+fn decide_after_failure(
     rules: &RetryRules,
     attempt: u32,
     judgement: &Judgement,

@@ -51,9 +51,10 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Self;
 
+    #[inline]
     fn add(self, duration: Duration) -> Self {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Self(self.0.saturating_add(nanos))
+        let whole = duration.as_secs().saturating_mul(1_000_000_000);
+        Self(self.0.saturating_add(whole.saturating_add(u64::from(duration.subsec_nanos()))))
     }
 }
 

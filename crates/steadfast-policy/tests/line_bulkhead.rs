@@ -268,3 +268,53 @@ fn a_jump_to_the_end_of_time_is_harmless() {
     assert!(!line.release(Time::MAX, held));
     assert_eq!(line.enter(Time::MAX, "", Time::MAX), Entry::Refused(Refusal::Deadline));
 }
+
+#[test]
+fn c11_7_a_lease_without_an_end_outlasts_its_deadline() {
+    let mut line = line(1, 5_000);
+    let held = admitted(line.enter(at(0), "", at(100)));
+    assert!(line.lease_until(at(10), &held, Time::MAX));
+    let (waiter, asks_at) = queued(line.enter(at(20), "", FAR));
+    assert_eq!(asks_at, at(5_020), "no lease ends before");
+    assert_eq!(line.poll(at(3_000), waiter), Entry::Queued(waiter, at(5_020)));
+    assert_eq!(line.snapshot(at(3_000)).in_use, 1);
+    assert!(line.release(at(3_000), held), "it was held all the time");
+    assert_eq!(wakes(&mut line), [waiter]);
+}
+
+#[test]
+fn c11_7_an_end_that_is_put_back_is_kept_and_told_of() {
+    let mut line = line(1, 5_000);
+    let held = admitted(line.enter(at(0), "", at(100)));
+    assert!(line.lease_until(at(0), &held, Time::MAX));
+    let (waiter, _) = queued(line.enter(at(20), "", FAR));
+    assert!(line.lease_until(at(50), &held, at(100)));
+    assert_eq!(wakes(&mut line), [waiter], "it has to ask sooner than it was told");
+    assert_eq!(line.poll(at(51), waiter), Entry::Queued(waiter, at(100)));
+    let _next = admitted(line.poll(at(100), waiter));
+    assert!(!line.release(at(101), held));
+}
+
+#[test]
+fn c11_7_an_end_that_has_come_takes_the_slot_at_once() {
+    let mut line = line(1, 5_000);
+    let held = admitted(line.enter(at(0), "", at(100)));
+    assert!(line.lease_until(at(0), &held, Time::MAX));
+    let (waiter, _) = queued(line.enter(at(20), "", FAR));
+    assert!(line.lease_until(at(200), &held, at(100)));
+    assert_eq!(wakes(&mut line), [waiter]);
+    let _next = admitted(line.poll(at(200), waiter));
+    assert!(!line.release(at(201), held));
+}
+
+#[test]
+fn c5_2_a_lease_that_is_over_is_not_made_longer() {
+    let mut line = line(1, 500);
+    let held = admitted(line.enter(at(0), "", at(100)));
+    // Nobody has noticed yet.
+    assert!(!line.lease_until(at(100), &held, Time::MAX));
+    let other = admitted(line.enter(at(100), "", FAR));
+    assert!(!line.lease_until(at(101), &held, Time::MAX), "nor that of another holding");
+    assert!(!line.release(at(101), held));
+    assert!(line.release(at(102), other));
+}

@@ -409,3 +409,20 @@ fn c6_2_a_waiter_can_be_asked_what_it_lacks() {
     assert!(line.release(at(1100), slot));
     let _slot = admitted(line.poll(at(1100), ticket));
 }
+
+#[test]
+fn c6_2_whoever_waits_for_the_start_of_another_is_told_so() {
+    let mut line = line_with(1, RateConfig { limit: 1, ..RATE });
+    let slot = admitted(line.enter(at(0), "", FAR));
+    let (first, _) = queued(line.enter(at(0), "", FAR));
+    let (second, _) = queued(line.enter(at(0), "", FAR));
+    assert_eq!(line.missing(second), Missing::Place, "two seconds from now, as far as can be told");
+    // The first has its place, and no slot: how long that takes nobody knows, and the second waits for it.
+    queued(line.poll(at(1000), first));
+    queued(line.poll(at(1000), second));
+    assert_eq!((line.missing(first), line.missing(second)), (Missing::Slot, Missing::Turn));
+    assert!(line.release(at(1200), slot));
+    let _slot = admitted(line.poll(at(1200), first));
+    assert_eq!(queued(line.poll(at(1200), second)).1, at(2200));
+    assert_eq!(line.missing(second), Missing::Place);
+}

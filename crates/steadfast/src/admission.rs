@@ -4,7 +4,7 @@
 //! 2. the line: a waiter holds nothing until a place of its key and a slot are free at once;
 //! 3. the breaker's permit, last of all, when the attempt is about to go.
 //!
-//! What is granted here is a guard. Dropping it anywhere gives everything back.
+//! What a call holds is in one guard ([`Hold`]). Dropping it anywhere gives everything back.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,42 +16,26 @@ use steadfast_http::Sent;
 use steadfast_policy::breaker::Permit;
 use steadfast_policy::budget::RetryPermit;
 use steadfast_policy::line::{Missing, Slot, Ticket};
+use steadfast_policy::retry::Decision;
 use steadfast_policy::{Answer, Time, Verdict};
 
 use crate::call::Call;
-use crate::operation::{Judged, ResultKind};
+use crate::lent::Lent;
+use crate::operation::{Attempt, Judged, ResultKind};
+use crate::policies::{Entrant, Policies, Refused, Step};
 use crate::report::WaitReason;
 use crate::timer::Timer;
-use crate::upstream::{Entrant, Held, Policies, Refused, Step, Upstream};
-
-/// Waits until the next attempt may start, or says why it may not.
-///
-/// Cancel safe: a waiter that is dropped gives its position up, and a grant that it had not seen goes to the next.
-pub(crate) async fn admit<'a>(
-    call: &mut Call<'a>,
-    timer: Pin<&mut Timer>,
-    retry: Option<PaidRetry<'a>>,
-) -> Result<Grant<'a>, Refused> {
-    let upstream = call.upstream;
-    let first = retry.is_none();
-    let who = Entrant { key: call.options.key, deadline: call.deadline.at(), first };
-    let (slot, permit) = match upstream.with(|policies| policies.enter(call.now, who))? {
-        Step::Granted(slot, permit) => (slot, permit),
-        Step::Queued(ticket, poll_at, missing) => wait_in_line(call, timer, first, ticket, poll_at, missing).await?,
-    };
-    Ok(Grant { upstream, slot: Some(slot), permit: Some(permit), retry: retry.and_then(PaidRetry::send), first })
-}
+use crate::upstream::{Kept, Upstream};
 
 /// Stands in the line until the turn has come, and tells the report what was waited for.
-async fn wait_in_line(
+///
+/// Cancel safe: a waiter that is dropped gives its position up, and a grant that it had not seen goes to the next.
+pub(crate) async fn wait_in_line(
     call: &mut Call<'_>,
-    mut timer: Pin<&mut Timer>,
-    first: bool,
-    ticket: Ticket,
-    mut poll_at: Time,
-    mut missing: Missing,
+    mut timer: Pin<&mut Timer<'_>>,
+    (ticket, mut poll_at, mut missing): (Ticket, Time, Missing),
 ) -> Result<(Slot, Permit), Refused> {
-    let upstream = call.upstream;
+    let (upstream, first) = (call.upstream, call.hold.is_first());
     let mut place = InLine { upstream, ticket: Some(ticket) };
     let mut since = call.now;
     let result = poll_fn(|cx| {
@@ -62,10 +46,11 @@ async fn wait_in_line(
                 Ok(Step::Granted(slot, permit)) => return Poll::Ready(Ok((slot, permit))),
                 Err(refused) => return Poll::Ready(Err(refused)),
                 Ok(Step::Queued(_, at, lacks)) => {
-                    if lacks != missing {
+                    if wait_reason(lacks) != wait_reason(missing) {
                         call.record_wait(since, now, wait_reason(missing));
-                        (since, missing) = (now, lacks);
+                        since = now;
                     }
+                    missing = lacks;
                     // Time must go on between two questions, whatever the answer was.
                     poll_at = at.max(now + Duration::from_nanos(1));
                 }
@@ -73,7 +58,7 @@ async fn wait_in_line(
             let timer = timer.as_mut();
             ready!(match missing {
                 Missing::Place => timer.poll_sleep(cx, &upstream.clock, poll_at),
-                Missing::Slot => timer.poll_until(cx, &upstream.clock, poll_at),
+                Missing::Turn | Missing::Slot => timer.poll_until(cx, &upstream.clock, poll_at),
             });
             call.now = call.now.max(poll_at);
         }
@@ -87,7 +72,7 @@ async fn wait_in_line(
 fn wait_reason(missing: Missing) -> WaitReason {
     match missing {
         Missing::Slot => WaitReason::Bulkhead,
-        Missing::Place => WaitReason::RateLimit,
+        Missing::Place | Missing::Turn => WaitReason::RateLimit,
     }
 }
 
@@ -106,74 +91,142 @@ impl Drop for InLine<'_> {
     }
 }
 
-/// A retry that the budget has paid for and that was not sent yet; dropping it gives the money back (2.9).
-pub(crate) struct PaidRetry<'a> {
-    upstream: &'a Upstream,
-    permit: Option<RetryPermit>,
+/// What a call holds: its place among the running ones, an attempt that may go, a retry that the budget has paid for.
+///
+/// Settling an attempt records its verdict, then returns its slot (0.2). Dropping this is no verdict; a retry that was not
+/// sent is paid back (2.9), one that was stays paid for.
+pub(crate) struct Hold<'a> {
+    upstream: &'a Arc<Upstream>,
+    is_running: bool,
+    /// The attempt that is under way.
+    granted: Option<(Slot, Permit)>,
+    /// The same, while work on another thread has a share of the slot.
+    lent: Option<Box<(Arc<Lent>, Permit)>>,
+    /// What the present attempt was paid from, or the next one is. The first is not paid for.
+    retry: Option<RetryPermit>,
 }
 
-impl<'a> PaidRetry<'a> {
-    pub(crate) fn new(upstream: &'a Upstream, permit: RetryPermit) -> Self {
-        Self { upstream, permit: Some(permit) }
+impl<'a> Hold<'a> {
+    /// Of a call that has not begun.
+    #[inline]
+    pub(crate) fn new(upstream: &'a Arc<Upstream>) -> Self {
+        Self { upstream, is_running: false, granted: None, lent: None, retry: None }
     }
 
-    fn send(mut self) -> Option<RetryPermit> {
-        self.permit.take()
+    /// Asks whether the next attempt may start. The call's first question begins the call.
+    #[inline]
+    pub(crate) fn ask(&mut self, now: Time, key: &str, deadline: Time) -> Result<Step, Refused> {
+        let who = Entrant { key, deadline, first: self.is_first() };
+        if self.is_running {
+            return self.upstream.with(|policies| policies.enter(now, who));
+        }
+        let step = self.upstream.with(|policies| policies.begin(now, who))?;
+        self.is_running = true;
+        Ok(step)
     }
-}
 
-impl Drop for PaidRetry<'_> {
-    fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
-            let now = self.upstream.clock.now();
-            self.upstream.with(|policies| policies.budget.retry_unsent(now, permit));
+    /// Whether the attempt that is under way or to come is the call's first.
+    #[inline]
+    pub(crate) fn is_first(&self) -> bool {
+        self.retry.is_none()
+    }
+
+    /// An attempt may go.
+    #[inline]
+    pub(crate) fn grant(&mut self, granted: (Slot, Permit)) {
+        self.granted = Some(granted);
+    }
+
+    /// Keeps the attempt's slot until it ends, even beyond its deadline: it cannot be stopped there (11.7). False where the
+    /// deadline has come already, and the slot went to others; then the attempt must not begin.
+    pub(crate) fn keep(&self, attempt: Attempt) -> bool {
+        let Some((slot, _)) = &self.granted else { return false };
+        self.upstream.with(|policies| policies.line.lease_until(attempt.started, slot, Time::MAX))
+    }
+
+    /// The same for work on another thread, which has a share of the slot from now on: it is given back once the attempt
+    /// has been settled and the work is over. `None` where `keep` says false.
+    pub(crate) fn lend(&mut self, attempt: Attempt) -> Option<Arc<Lent>> {
+        if !self.keep(attempt) {
+            return None;
+        }
+        let (slot, permit) = self.granted.take()?;
+        let lent = Arc::new(Lent::new(self.upstream, slot, attempt.deadline));
+        self.lent = Some(Box::new((Arc::clone(&lent), permit)));
+        Some(lent)
+    }
+
+    /// The next attempt is paid for.
+    pub(crate) fn pay(&mut self, retry: RetryPermit) {
+        self.retry = Some(retry);
+    }
+
+    /// The next attempt does not go after all.
+    pub(crate) fn refund(&mut self, now: Time) {
+        if let Some(retry) = self.retry.take() {
+            self.upstream.with(|policies| policies.budget.retry_unsent(now, retry));
         }
     }
-}
 
-/// An attempt that may go: its slot, its permit, and the retry it was paid from.
-///
-/// Settling it records the verdict, then returns the slot (0.2). Dropping it is no verdict; a retry that was dropped
-/// after it was sent stays paid for.
-pub(crate) struct Grant<'a> {
-    upstream: &'a Arc<Upstream>,
-    slot: Option<Slot>,
-    permit: Option<Permit>,
-    retry: Option<RetryPermit>,
-    first: bool,
-}
-
-impl Grant<'_> {
-    /// Hands the attempt's result to the policies, and lets `then` decide in the same breath. What a response whose body
-    /// is still to come keeps is returned.
-    pub(crate) fn settle<R>(
-        mut self,
+    /// Hands the attempt's result to the policies, and lets `decide` say in the same breath what follows. If that is not
+    /// another attempt, the call is over. Of a response whose body is still to come, what it keeps is returned; it takes
+    /// over the call's place among the running ones.
+    #[inline]
+    pub(crate) fn settle(
+        &mut self,
         now: Time,
         judged: &Judged,
-        then: impl FnOnce(&mut Policies) -> R,
-    ) -> (R, Option<Held>) {
+        decide: impl FnOnce(&mut Policies) -> Decision,
+    ) -> (Decision, Option<Kept>) {
         let upstream = self.upstream;
-        let held = if judged.result == ResultKind::Open { Some(self.hold(judged)) } else { None };
-        let decision = upstream.with(|policies| {
-            policies.settle(now, self.permit.take(), judged.judgement.verdict);
-            self.settle_budget(policies, now, judged);
-            if let Some(slot) = self.slot.take() {
-                policies.line.release(now, slot);
+        upstream.with(|policies| {
+            let kept = self.give_back(policies, now, judged);
+            let decision = decide(policies);
+            if kept.is_some() {
+                self.is_running = false;
+            } else if !matches!(decision, Decision::RetryAt { .. }) && !policies.is_closed() {
+                // Who waits for the last call of a closed upstream waits until it has told what there is to tell, too.
+                policies.end();
+                self.is_running = false;
             }
-            then(policies)
-        });
-        (decision, held)
+            (decision, kept)
+        })
     }
 
-    /// The slot stays taken until the body ends. So does the permit, unless the head has decided: a failure is one, and a
-    /// probe that is answered has found out what it was sent for (7.6).
-    fn hold(&mut self, judged: &Judged) -> Held {
+    /// Gives back what the attempt has no more use for.
+    #[inline]
+    fn give_back(&mut self, policies: &mut Policies, now: Time, judged: &Judged) -> Option<Kept> {
+        let Some((slot, permit)) = self.granted.take() else {
+            self.give_back_lent(policies, now, judged);
+            return None;
+        };
         let verdict = judged.judgement.verdict;
-        let undecided = matches!(verdict, Some(Verdict::Success | Verdict::Paced));
-        let permit = self.permit.take_if(|permit| undecided && !permit.is_probe());
-        Held::new(self.upstream, self.slot.take(), permit, verdict)
+        if judged.result == ResultKind::Open {
+            // The slot stays taken until the body ends. So does the permit, unless the head has decided: a failure is one,
+            // and a probe that is answered has found out what it was sent for (7.6).
+            let undecided = matches!(verdict, Some(Verdict::Success | Verdict::Paced)) && !permit.is_probe();
+            let (kept, spent) = if undecided { (Some(permit), None) } else { (None, Some(permit)) };
+            policies.settle(now, spent, verdict);
+            self.settle_budget(policies, now, judged);
+            return Some((slot, kept));
+        }
+        policies.settle(now, Some(permit), verdict);
+        self.settle_budget(policies, now, judged);
+        policies.line.release(now, slot);
+        None
     }
 
+    /// The same where the slot was lent. Its share goes after the verdict is recorded: with it the slot itself may go.
+    #[cold]
+    fn give_back_lent(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
+        let Some(lent) = self.lent.take() else { return };
+        let (lent, permit) = *lent;
+        policies.settle(now, Some(permit), judged.judgement.verdict);
+        self.settle_budget(policies, now, judged);
+        Lent::let_go(lent, policies, now);
+    }
+
+    #[inline]
     fn settle_budget(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
         let answer = judged.judgement.answer;
         match self.retry.take() {
@@ -182,29 +235,43 @@ impl Grant<'_> {
                 policies.budget.retry_unsent(now, permit);
             }
             Some(permit) => policies.budget.retry_done(now, permit, answer),
-            None if self.first => policies.budget.first_done(now, answer),
-            None => {}
+            None => policies.budget.first_done(now, answer),
         }
+    }
+
+    /// The call is dropped, or refused, or the last one of a closed upstream.
+    #[cold]
+    fn let_go(&mut self) {
+        let now = self.upstream.clock.now();
+        let (granted, lent, retry) = (self.granted.take(), self.lent.take(), self.retry.take());
+        self.upstream.with(|policies| {
+            match retry {
+                Some(retry) if granted.is_some() || lent.is_some() => {
+                    policies.budget.retry_done(now, retry, Answer::Failed)
+                }
+                Some(retry) => policies.budget.retry_unsent(now, retry),
+                None => {}
+            }
+            if let Some((slot, permit)) = granted {
+                policies.breaker.cancel(now, permit);
+                policies.line.release(now, slot);
+            }
+            if let Some((lent, permit)) = lent.map(|lent| *lent) {
+                policies.breaker.cancel(now, permit);
+                Lent::let_go(lent, policies, now);
+            }
+            if self.is_running {
+                policies.end();
+            }
+        });
     }
 }
 
-impl Drop for Grant<'_> {
+impl Drop for Hold<'_> {
+    #[inline]
     fn drop(&mut self) {
-        let (permit, retry, slot) = (self.permit.take(), self.retry.take(), self.slot.take());
-        if permit.is_none() && retry.is_none() && slot.is_none() {
-            return;
+        if self.is_running || self.granted.is_some() || self.retry.is_some() {
+            self.let_go();
         }
-        let now = self.upstream.clock.now();
-        self.upstream.with(|policies| {
-            if let Some(permit) = permit {
-                policies.breaker.cancel(now, permit);
-            }
-            if let Some(retry) = retry {
-                policies.budget.retry_done(now, retry, Answer::Failed);
-            }
-            if let Some(slot) = slot {
-                policies.line.release(now, slot);
-            }
-        });
     }
 }

@@ -21,14 +21,16 @@ use steadfast_policy::deadline::{self, Deadline};
 use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
-use crate::admission::{self, PaidRetry};
+use crate::admission::{self, Hold};
 use crate::context;
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
+use crate::park::Bell;
+use crate::policies::{Refused, Step};
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
-use crate::upstream::{Held, Refused, Rules, Upstream};
+use crate::upstream::{Held, Kept, Rules, Upstream};
 
 /// What the caller of one call may choose.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +45,8 @@ pub(crate) struct Options<'a> {
     pub(crate) of_task: bool,
     /// Whether an attempt that the deadline cuts may count against the upstream (1.5).
     pub(crate) timeout_is_evidence: bool,
+    /// Of the thread that drives the call, where that is no task of a runtime.
+    pub(crate) bell: Option<&'a Bell>,
 }
 
 /// What is left of the deadline of the request being served: as given for this call, or as its context has it.
@@ -70,11 +74,14 @@ pub(crate) struct Finished<Out> {
 pub(crate) struct Call<'a> {
     pub(crate) upstream: &'a Arc<Upstream>,
     rules: &'a Rules,
-    pub(crate) options: Options<'a>,
+    pub(crate) key: &'a str,
+    timeout_is_evidence: bool,
     pub(crate) deadline: Deadline,
     pub(crate) now: Time,
     started: Time,
-    report: Report,
+    pub(crate) hold: Hold<'a>,
+    /// What happened before the last attempt.
+    before: Option<Box<Report>>,
 }
 
 /// Why the loop stopped.
@@ -92,84 +99,102 @@ enum End {
 /// Runs one operation under the protection of its upstream.
 ///
 /// Cancel safe: dropping the future gives back slot, place, permit and budget, and is no verdict (1.6).
-pub(crate) async fn run<O: Operation>(
-    upstream: &Arc<Upstream>,
-    rules: &Rules,
-    operation: &mut O,
-    options: Options<'_>,
-) -> Finished<O::Out> {
+#[inline]
+pub(crate) fn run<'a, O: Operation>(
+    upstream: &'a Arc<Upstream>,
+    rules: &'a Rules,
+    operation: &'a mut O,
+    options: Options<'a>,
+) -> impl Future<Output = Finished<O::Out>> {
+    // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed: to move such
+    // things about was most of what a call cost. For the same reason the call is made out here, and only once.
     let mut call = Call::begin(upstream, rules, options);
-    let mut results = Results { response: None, failure: None, held: None };
-    let Some(_running) = upstream.begin_call() else {
-        return call.finish(results, End::Refused(Refused::Closed));
-    };
-    if call.deadline.is_expired(call.now) {
-        return call.finish(results, End::Refused(Refused::Deadline));
-    }
-    let mut timer = pin!(Timer::new());
-    let mut paid: Option<PaidRetry<'_>> = None;
-    let mut number = 0;
-    loop {
-        let grant = match admission::admit(&mut call, timer.as_mut(), paid.take()).await {
-            Ok(grant) => grant,
-            Err(refused) => return call.finish(results, End::Refused(refused)),
-        };
-        number += 1;
-        let attempt = Attempt { number, started: call.now, deadline: call.deadline.at() };
-        let (out, judged) = call.attempt(operation, attempt, timer.as_mut()).await;
-        let (decision, held) = grant.settle(call.now, &judged, |policies| {
-            let random = policies.random();
-            let (breaker, budget) = (&policies.breaker, &mut policies.budget);
-            retry::decide(&rules.retry, number, &judged.judgement, call.now, call.deadline, breaker, budget, random)
-        });
-        call.record_attempt(attempt, &judged);
-        results.keep(out, judged.result);
-        results.held = held.map(|held| Box::new(held.until(call.deadline.at())));
-        if let Some(end) = End::early(&judged) {
-            return call.finish(results, end);
+    async move {
+        if call.deadline.is_expired(call.now) {
+            let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
+            return call.refuse(Earlier::default(), refused);
         }
-        match decision {
-            Decision::Return => return call.finish(results, End::Result(Ended::Response, None)),
-            Decision::GiveUp(reason) => {
-                let retry_after = call.worth_trying_after(reason, &judged);
-                return call.finish(results, End::Result(reason.into(), retry_after));
+        let mut timer = pin!(Timer::with(options.bell));
+        let mut earlier = Earlier::default();
+        let mut number = 0;
+        loop {
+            let granted = match call.hold.ask(call.now, call.key, call.deadline.at()) {
+                Ok(Step::Granted(slot, permit)) => Ok((slot, permit)),
+                Ok(Step::Queued(ticket, poll_at, missing)) => {
+                    let waiting = (ticket, poll_at, missing);
+                    Box::pin(admission::wait_in_line(&mut call, timer.as_mut(), waiting)).await
+                }
+                Err(refused) => Err(refused),
+            };
+            match granted {
+                Ok(granted) => call.hold.grant(granted),
+                Err(refused) => return call.refuse(earlier, refused),
             }
-            Decision::RetryAt { at, wait, reason, permit } => {
-                paid = Some(PaidRetry::new(upstream, permit));
-                call.wait_to_retry(number + 1, at, wait, reason.into(), timer.as_mut()).await;
-            }
+            number += 1;
+            let started = call.now;
+            operation.granted(call.attempt(number, started), &mut call.hold);
+            let out = {
+                // Dropped in here, before the slot is given back.
+                let future = pin!(operation.attempt(call.attempt(number, started)));
+                timer::until(future, timer.as_mut(), &call.upstream.clock, call.limit(started)).await
+            };
+            let attempt = call.attempt(number, started);
+            let judged = call.judge(operation, attempt, out.as_ref());
+            let (decision, kept) = call.settle(number, &judged);
+            let record = call.record(attempt, &judged);
+            let end = match (End::early(&judged), decision) {
+                (Some(end), _) => end,
+                (None, Decision::Return) => End::Result(Ended::Response, None),
+                (None, Decision::GiveUp(reason)) => {
+                    End::Result(reason.into(), call.worth_trying_after(reason, &judged))
+                }
+                (None, Decision::RetryAt { at, wait, reason, permit }) => {
+                    call.hold.pay(permit);
+                    call.before().push_attempt(record);
+                    earlier.keep(out, judged.result);
+                    Box::pin(call.wait_to_retry(number + 1, at, wait, reason.into(), timer.as_mut())).await;
+                    continue;
+                }
+            };
+            let held = kept.map(|kept| call.held(kept, &judged));
+            let (response, failure) = earlier.and(out, judged.result);
+            return call.finish(end, Some(record), response, failure, held);
         }
     }
 }
 
 impl<'a> Call<'a> {
+    #[inline]
     fn begin(upstream: &'a Arc<Upstream>, rules: &'a Rules, options: Options<'a>) -> Self {
         let now = upstream.clock.now();
         let of_task = options.of_task.then(context::time_left).flatten();
         let inherited = options.inherited.into_iter().chain(of_task).min().map(|left| now + left);
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
-        Self { upstream, rules, options, deadline, now, started: now, report: Report::default() }
+        let (key, timeout_is_evidence) = (options.key, options.timeout_is_evidence);
+        let (hold, before) = (Hold::new(upstream), None);
+        Self { upstream, rules, key, timeout_is_evidence, deadline, now, started: now, hold, before }
     }
 
-    /// One try, cut at its own timeout or at the deadline, whichever comes first. Its future is dropped in here, before
-    /// the slot is given back.
-    async fn attempt<O: Operation>(
-        &mut self,
-        operation: &mut O,
-        attempt: Attempt,
-        timer: Pin<&mut Timer>,
-    ) -> (Option<O::Out>, Judged) {
-        let clock = &self.upstream.clock;
-        let own = self.rules.attempt_timeout.map_or(Time::MAX, |timeout| attempt.started + timeout);
-        let limit = own.min(attempt.deadline);
-        let out = {
-            let future = pin!(operation.attempt(attempt));
-            timer::until(future, timer, clock, limit).await
-        };
-        self.now = self.now.max(clock.now());
-        let mut judged = match &out {
+    #[inline]
+    fn attempt(&self, number: u32, started: Time) -> Attempt {
+        Attempt { number, started, deadline: self.deadline.at() }
+    }
+
+    /// When an attempt is cut: at its own timeout or at the deadline, whichever comes first.
+    #[inline]
+    fn limit(&self, started: Time) -> Time {
+        let own = self.rules.attempt_timeout.map_or(Time::MAX, |timeout| started + timeout);
+        own.min(self.deadline.at())
+    }
+
+    /// What an attempt that has ended, or was cut, tells the policies.
+    #[inline]
+    fn judge<O: Operation>(&mut self, operation: &O, attempt: Attempt, out: Option<&O::Out>) -> Judged {
+        self.now = self.now.max(self.upstream.clock.now());
+        let mut judged = match out {
             Some(out) => operation.judge(self.now.since(attempt.started), out),
             None => {
+                let limit = self.limit(attempt.started);
                 self.now = self.now.max(limit);
                 operation.judge_cut(if limit == attempt.deadline { Fault::Deadline } else { Fault::AttemptTimeout })
             }
@@ -182,15 +207,26 @@ impl<'a> Call<'a> {
         } else if asked_at.is_none() {
             judged.judgement.verdict = None;
         }
-        (out, judged)
+        judged
+    }
+
+    /// Gives back what the attempt held, and decides what follows.
+    #[inline]
+    fn settle(&mut self, number: u32, judged: &Judged) -> (Decision, Option<Kept>) {
+        let (rules, now, deadline) = (&self.rules.retry, self.now, self.deadline);
+        self.hold.settle(now, judged, |policies| {
+            let random = policies.random();
+            let (breaker, budget) = (&policies.breaker, &mut policies.budget);
+            retry::decide(rules, number, &judged.judgement, now, deadline, breaker, budget, random)
+        })
     }
 
     /// 1.5: an attempt that the deadline cut is evidence only if it had time enough to be answered.
     fn deadline_verdict(&self, asked_at: Time) -> Option<Verdict> {
         let rules = self.rules;
         let ran = self.now.since(asked_at);
-        let evidence = self.options.timeout_is_evidence
-            && deadline::is_timeout_evidence(ran, rules.timeout_evidence, rules.total_timeout);
+        let evidence =
+            self.timeout_is_evidence && deadline::is_timeout_evidence(ran, rules.timeout_evidence, rules.total_timeout);
         evidence.then_some(Verdict::Timeout)
     }
 
@@ -212,24 +248,34 @@ impl<'a> Call<'a> {
         at: Time,
         wait: Duration,
         reason: WaitReason,
-        mut timer: Pin<&mut Timer>,
+        mut timer: Pin<&mut Timer<'_>>,
     ) {
         let upstream = self.upstream;
         upstream.events.emit(|| Event::Retry { upstream: upstream.name.clone(), attempt: number, wait, reason });
         std::future::poll_fn(|cx| timer.as_mut().poll_sleep(cx, &upstream.clock, at)).await;
+        upstream.clock.note_sleep(wait);
         // Reported as decided: a timer that fires a little late is not what was asked for.
         self.record_wait(self.now, at, reason);
         self.now = at.max(upstream.clock.now());
     }
 
     pub(crate) fn record_wait(&mut self, from: Time, to: Time, reason: WaitReason) {
-        let duration = to.since(from);
+        let (start, duration) = (from.since(self.started), to.since(from));
         if !duration.is_zero() {
-            self.report.push_wait(WaitRecord { start: from.since(self.started), duration, reason });
+            if reason == WaitReason::RateLimit {
+                self.upstream.clock.note_sleep(duration);
+            }
+            self.before().push_wait(WaitRecord { start, duration, reason });
         }
     }
 
-    fn record_attempt(&mut self, attempt: Attempt, judged: &Judged) {
+    fn before(&mut self) -> &mut Report {
+        self.before.get_or_insert_default()
+    }
+
+    /// An attempt that has ended, for the report; whoever listens is told.
+    #[inline]
+    fn record(&self, attempt: Attempt, judged: &Judged) -> AttemptRecord {
         let record = AttemptRecord {
             number: attempt.number,
             start: attempt.started.since(self.started),
@@ -237,41 +283,72 @@ impl<'a> Call<'a> {
             outcome: judged.outcome,
             sent: judged.sent,
         };
-        self.report.push_attempt(record);
         let upstream = self.upstream;
         upstream.events.emit_fine(|| Event::Attempt { upstream: upstream.name.clone(), attempt: record });
+        record
     }
 
-    fn finish<Out>(mut self, results: Results<Out>, end: End) -> Finished<Out> {
+    /// What the response holds on to when the call has ended.
+    fn held(&self, kept: Kept, judged: &Judged) -> Box<Held> {
+        Box::new(Held::new(self.upstream, kept, judged.judgement.verdict, self.deadline.at()))
+    }
+
+    /// Ends a call whose next attempt may not go.
+    #[cold]
+    fn refuse<Out>(mut self, earlier: Earlier<Out>, refused: Refused) -> Finished<Out> {
+        self.hold.refund(self.now);
+        let response = earlier.response.map(|response| *response);
+        self.finish(End::Refused(refused), None, response, earlier.failure, None)
+    }
+
+    #[inline]
+    fn finish<Out>(
+        self,
+        end: End,
+        last: Option<AttemptRecord>,
+        response: Option<Out>,
+        failure: Option<Box<Out>>,
+        held: Option<Box<Held>>,
+    ) -> Finished<Out> {
         let (ended, kind, retry_after) = end.explain();
-        self.report.end(ended, self.now.since(self.started), retry_after);
-        let upstream = self.upstream;
-        match end {
-            End::Refused(Refused::Deadline | Refused::Closed) | End::Cut => {}
-            End::Refused(_) | End::PoolFull => {
-                upstream.events.emit(|| Event::Rejected { upstream: upstream.name.clone(), kind, retry_after });
-            }
-            End::Result(reason @ (Ended::BudgetCeiling | Ended::BudgetEfficacy), _) => {
-                upstream.events.emit(|| Event::BudgetDenied { upstream: upstream.name.clone(), reason });
-            }
-            End::Result(..) => {}
+        let mut report = self.before.map_or_else(Report::default, |before| *before);
+        if let Some(last) = last {
+            report.push_attempt(last);
         }
-        let answered = results.response.is_some();
-        let (attempts, duration) = (self.report.attempt_count(), self.report.duration());
+        report.end(ended, self.now.since(self.started), retry_after);
+        let upstream = self.upstream;
+        if ended != Ended::Response {
+            tell_limit(upstream, &end, kind, retry_after);
+        }
         upstream.events.emit_fine(|| Event::Ended {
             upstream: upstream.name.clone(),
             ended,
-            answered,
-            attempts,
-            duration,
+            answered: response.is_some(),
+            attempts: report.attempt_count(),
+            duration: report.duration(),
         });
-        let Results { response, failure, held } = results;
-        Finished { response, failure, kind, report: self.report, held }
+        Finished { response, failure, kind, report, held }
+    }
+}
+
+/// Tells if it was a limit of ours that ended the call.
+#[cold]
+fn tell_limit(upstream: &Upstream, end: &End, kind: ErrorKind, retry_after: Option<Duration>) {
+    match *end {
+        End::Refused(Refused::Deadline | Refused::Closed) | End::Cut => {}
+        End::Refused(_) | End::PoolFull => {
+            upstream.events.emit(|| Event::Rejected { upstream: upstream.name.clone(), kind, retry_after });
+        }
+        End::Result(reason @ (Ended::BudgetCeiling | Ended::BudgetEfficacy), _) => {
+            upstream.events.emit(|| Event::BudgetDenied { upstream: upstream.name.clone(), reason });
+        }
+        End::Result(..) => {}
     }
 }
 
 impl End {
     /// What ends the call whatever the retry rules say.
+    #[inline]
     fn early(judged: &Judged) -> Option<Self> {
         match (judged.result, judged.outcome) {
             (ResultKind::PoolFull, _) => Some(Self::PoolFull),
@@ -282,6 +359,7 @@ impl End {
     }
 
     /// The reason, the kind of error if no attempt got a response (7.2), and when to come back.
+    #[inline]
     fn explain(&self) -> (Ended, ErrorKind, Option<Duration>) {
         match *self {
             Self::Result(ended, retry_after) => (ended, ErrorKind::Unreachable, retry_after),
@@ -292,19 +370,32 @@ impl End {
     }
 }
 
-/// What the attempts have brought so far.
-struct Results<Out> {
-    response: Option<Out>,
+/// What the attempts before the last one have brought.
+struct Earlier<Out> {
+    response: Option<Box<Out>>,
     failure: Option<Box<Out>>,
-    held: Option<Box<Held>>,
 }
 
-impl<Out> Results<Out> {
+impl<Out> Default for Earlier<Out> {
+    fn default() -> Self {
+        Self { response: None, failure: None }
+    }
+}
+
+impl<Out> Earlier<Out> {
     fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
-        match kind {
-            ResultKind::Response | ResultKind::Open | ResultKind::StaleResponse => self.response = out,
-            // An attempt that was cut brings none; the one before it is still the latest.
-            ResultKind::Failure | ResultKind::PoolFull => self.failure = out.map(Box::new).or(self.failure.take()),
+        // An attempt that was cut brings none; the one before it is still the latest.
+        let Some(out) = out.map(Box::new) else { return };
+        let place = if kind.is_response() { &mut self.response } else { &mut self.failure };
+        *place = Some(out);
+    }
+
+    /// The latest response and the latest failure, after an attempt that brought `out`.
+    #[inline]
+    fn and(self, out: Option<Out>, kind: ResultKind) -> (Option<Out>, Option<Box<Out>>) {
+        if kind.is_response() {
+            return (out, self.failure);
         }
+        (self.response.map(|response| *response), out.map(Box::new).or(self.failure))
     }
 }

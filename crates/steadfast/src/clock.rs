@@ -1,7 +1,7 @@
 //! The one source of time of a client or guard.
 //!
 //! The system clock reads tokio's `Instant`, which works without a runtime and follows a test that paused tokio's time.
-//! Under the feature `testing` a clock can be virtual: it stands still until a test moves it.
+//! Under the feature `testing` a clock can be virtual, and stands still until a test moves it; or it can skip our sleeps.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +9,7 @@ use steadfast_policy::Time;
 use tokio::time::Instant;
 
 #[cfg(feature = "testing")]
-use crate::testing::VirtualClock;
+use crate::testing::{FastClock, LimitSwitch, VirtualClock, ambient};
 
 /// Tells the time since its origin, and the time of the wall (for HTTP dates only).
 #[derive(Clone, Debug)]
@@ -22,11 +22,18 @@ enum Source {
     },
     #[cfg(feature = "testing")]
     Virtual(VirtualClock),
+    #[cfg(feature = "testing")]
+    Fast(FastClock),
 }
 
 impl Clock {
-    /// The system's clock, with its origin now.
+    /// The system's clock, with its origin now. Under the feature `testing`, while a `testing::fake_clock` or a
+    /// `testing::fast_mode` lives on this thread, its clock.
     pub fn system() -> Self {
+        #[cfg(feature = "testing")]
+        if let Some(clock) = ambient::clock() {
+            return clock;
+        }
         Self(Source::System { origin: Instant::now() })
     }
 
@@ -36,6 +43,8 @@ impl Clock {
             Source::System { origin } => Time::ZERO + origin.elapsed(),
             #[cfg(feature = "testing")]
             Source::Virtual(clock) => clock.now(),
+            #[cfg(feature = "testing")]
+            Source::Fast(clock) => clock.now(),
         }
     }
 
@@ -45,6 +54,8 @@ impl Clock {
             Source::System { .. } => SystemTime::now(),
             #[cfg(feature = "testing")]
             Source::Virtual(clock) => clock.wall(),
+            #[cfg(feature = "testing")]
+            Source::Fast(clock) => clock.wall(),
         }
     }
 
@@ -54,6 +65,8 @@ impl Clock {
             Source::System { origin } => origin.checked_add(at.since(Time::ZERO)),
             #[cfg(feature = "testing")]
             Source::Virtual(_) => None,
+            #[cfg(feature = "testing")]
+            Source::Fast(clock) => clock.instant(at),
         }
     }
 
@@ -61,9 +74,46 @@ impl Clock {
     #[cfg(feature = "testing")]
     pub(crate) fn as_virtual(&self) -> Option<&VirtualClock> {
         match &self.0 {
-            Source::System { .. } => None,
             Source::Virtual(clock) => Some(clock),
+            Source::System { .. } | Source::Fast(_) => None,
         }
+    }
+
+    /// The clock that skips sleeps, where it is one.
+    #[cfg(feature = "testing")]
+    pub(crate) fn as_fast(&self) -> Option<&FastClock> {
+        match &self.0 {
+            Source::Fast(clock) => Some(clock),
+            Source::System { .. } | Source::Virtual(_) => None,
+        }
+    }
+
+    /// What switches the rate limits off that are on this clock.
+    #[cfg(feature = "testing")]
+    pub(crate) fn limits(&self) -> Option<&LimitSwitch> {
+        match &self.0 {
+            Source::System { .. } => None,
+            Source::Virtual(clock) => Some(clock.limits()),
+            Source::Fast(clock) => Some(clock.limits()),
+        }
+    }
+
+    /// The seed of what is built on this clock without one of its own. Only a test's clock has one.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        #[cfg(feature = "testing")]
+        if let Source::Virtual(clock) = &self.0 {
+            return clock.seed();
+        }
+        None
+    }
+
+    /// A sleep that has ended, as it was asked for. Only a test's clock keeps it.
+    pub(crate) fn note_sleep(&self, asked: Duration) {
+        #[cfg(feature = "testing")]
+        if let Source::Virtual(clock) = &self.0 {
+            clock.note_sleep(asked);
+        }
+        let _ = asked;
     }
 
     /// Waits until `at`.
@@ -73,13 +123,32 @@ impl Clock {
     /// # Panics
     /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), as every tokio timer does.
     pub async fn wait_until(&self, at: Time) {
+        let asked = at.since(self.now());
         let mut timer = std::pin::pin!(crate::timer::Timer::new());
-        std::future::poll_fn(|cx| timer.as_mut().poll_until(cx, self, at)).await;
+        std::future::poll_fn(|cx| timer.as_mut().poll_sleep(cx, self, at)).await;
+        self.note_sleep(asked);
     }
 
     /// Waits for `duration`; see [`wait_until`](Self::wait_until).
     pub async fn wait(&self, duration: Duration) {
         self.wait_until(self.now() + duration).await;
+    }
+}
+
+/// The work of a script: it takes the time of its clock, and is nobody's sleep.
+#[cfg(feature = "testing")]
+impl Clock {
+    pub(crate) async fn work(&self, duration: Duration) {
+        let at = self.now() + duration;
+        let mut timer = std::pin::pin!(crate::timer::Timer::new());
+        std::future::poll_fn(|cx| timer.as_mut().poll_work(cx, self, at)).await;
+    }
+}
+
+#[cfg(feature = "testing")]
+impl From<FastClock> for Clock {
+    fn from(clock: FastClock) -> Self {
+        Self(Source::Fast(clock))
     }
 }
 

@@ -27,7 +27,7 @@
 //!
 //! A context belongs to one task. A task that it spawns has none, unless it is taken along: [`spawn`] and
 //! [`spawn_blocking`] do, [`carry`] and [`carry_blocking`] do for any other executor, and all of them take the collector
-//! of what was [degraded] along as well. What goes on after its request was answered should not have
+//! of what was [degraded] along as well. So does a guard's own work on another thread (`call_on_thread`). What goes on after its request was answered should not have
 //! its deadline, nor its user's token: `tokio::spawn(context::scope(context::for_job(), work))`.
 //!
 //! # Jobs
@@ -135,8 +135,8 @@ pub fn scope_blocking_on<R>(clock: &Clock, context: CallContext, work: impl FnOn
 ///
 /// Cancel safe if `future` is.
 pub fn carry<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
-    let future = CURRENT.scope(captured(), future);
-    let collector = Collector::current();
+    let Carried { current, collector } = Carried::here();
+    let future = CURRENT.scope(current, future);
     async move {
         match collector {
             Some(collector) => collector.scope(future).await,
@@ -147,14 +147,8 @@ pub fn carry<F: Future>(future: F) -> impl Future<Output = F::Output> + use<F> {
 
 /// The same for a closure that another thread runs.
 pub fn carry_blocking<R>(work: impl FnOnce() -> R) -> impl FnOnce() -> R {
-    let (current, collector) = (captured(), Collector::current());
-    move || {
-        let work = || CURRENT.sync_scope(current, work);
-        match collector {
-            Some(collector) => collector.scope_blocking(work),
-            None => work(),
-        }
-    }
+    let carried = Carried::here();
+    move || carried.around(work)
 }
 
 /// `tokio::spawn` with the context of this task taken along; see [`carry`].
@@ -176,8 +170,26 @@ pub fn spawn_blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'stat
     tokio::task::spawn_blocking(carry_blocking(work))
 }
 
-fn captured() -> Option<Current> {
-    CURRENT.try_with(Clone::clone).ok().flatten()
+/// What a task takes along to another thread: its context, and its collector.
+pub(crate) struct Carried {
+    current: Option<Current>,
+    collector: Option<Collector>,
+}
+
+impl Carried {
+    /// That of the task, or thread, that this is called in.
+    pub(crate) fn here() -> Self {
+        Self { current: CURRENT.try_with(Clone::clone).ok().flatten(), collector: Collector::current() }
+    }
+
+    /// Runs the work as if it were still there.
+    pub(crate) fn around<R>(self, work: impl FnOnce() -> R) -> R {
+        let work = || CURRENT.sync_scope(self.current, work);
+        match self.collector {
+            Some(collector) => collector.scope_blocking(work),
+            None => work(),
+        }
+    }
 }
 
 pin_project! {

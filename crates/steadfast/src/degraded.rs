@@ -32,6 +32,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::client::StatusError;
 use crate::error::Error;
 use crate::report::{Ended, Report};
 
@@ -76,6 +77,14 @@ impl From<&Error> for Degraded {
             reason: error.report().ended(),
             retry_after: error.retry_after(),
         }
+    }
+}
+
+impl From<&StatusError> for Degraded {
+    /// The same for a call whose answer was no use: the last 503, where retries brought no other.
+    fn from(error: &StatusError) -> Self {
+        let response = error.response();
+        Self::of(&Arc::from(response.upstream()), response.report())
     }
 }
 

@@ -16,9 +16,14 @@ pages! {
     BulkheadAndRateLimit = "docs/bulkhead-and-rate-limit.md";
     Streaming = "docs/streaming.md";
     Connections = "docs/connections.md";
+    Pieces = "docs/pieces.md";
     Transports = "docs/transports.md";
+    Guard = "docs/guard.md";
     Blocking = "docs/blocking.md";
     ErrorsAndReports = "docs/errors-and-reports.md";
     Configuration = "docs/configuration.md";
     Reload = "docs/reload.md";
+    Adopting = "docs/adopting.md";
+    Profiles = "docs/profiles.md";
+    Testing = "docs/testing.md";
 }

@@ -1,5 +1,6 @@
 //! What a client tells whoever listens, while it happens. Delivered outside of every lock.
 
+use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -102,6 +103,7 @@ impl EventHook {
     }
 
     /// Tells what `event` makes, if anybody could hear it.
+    #[cold]
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
         if self.0.is_none() && !tracing::enabled!(tracing::Level::WARN) {
             return;
@@ -109,8 +111,7 @@ impl EventHook {
         let event = event();
         log(&event);
         let Some(hook) = &self.0 else { return };
-        #[cfg(feature = "blocking")]
-        let _in_hook = crate::blocking::runtime::in_hook();
+        let _in_hook = InHook(HOOK.replace(true));
         // Events are told while permits and slots change hands, and while calls are dropped: a hook that panics must not
         // lose any, nor end the process with a panic inside a panic.
         if catch_unwind(AssertUnwindSafe(|| hook(&event))).is_err() {
@@ -119,10 +120,30 @@ impl EventHook {
     }
 
     /// The same for what happens on every call, which the log shows at its finest levels only.
+    #[inline]
     pub(crate) fn emit_fine(&self, event: impl FnOnce() -> Event) {
         if self.0.is_some() || tracing::enabled!(tracing::Level::DEBUG) {
             self.emit(event);
         }
+    }
+}
+
+thread_local! {
+    static HOOK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is in an event hook, where nothing may wait: neither for a call, nor for one of its own upstream,
+/// which would tell the hook of itself.
+pub(crate) fn is_in_hook() -> bool {
+    HOOK.get()
+}
+
+/// Marks, until it is dropped, that this thread is in an event hook.
+struct InHook(bool);
+
+impl Drop for InHook {
+    fn drop(&mut self) {
+        HOOK.set(self.0);
     }
 }
 

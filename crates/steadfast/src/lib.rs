@@ -10,7 +10,8 @@
 //! | read a response as it comes, as lines or events too | [`RequestBuilder::send_streaming`] |
 //! | send a body that is read as it is sent | [`transport::RequestBody`], [`multipart`] |
 //! | do so from plain threads | `blocking`, behind the feature of that name |
-//! | protect any other operation | [`Guard`] |
+//! | protect any other operation | [`Guard`], or [`Guards`] with one for each key |
+//! | have one policy alone | [`retry`], [`timeout`](fn@timeout), [`RateLimit`], [`CircuitBreaker`], [`Bulkhead`] |
 //! | let calls inherit from the request being served | [`context`], and the crate `steadfast-axum` |
 //! | answer one's own caller when a call failed | [`Error::to_problem`]; in axum the errors themselves, behind the feature `axum` |
 //! | know what a fallback stood in for | [`degraded`] |
@@ -22,6 +23,7 @@
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
+mod alarm;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod call;
@@ -38,7 +40,11 @@ mod event;
 pub mod guard;
 #[cfg(feature = "tower")]
 pub mod layer;
+mod lent;
 mod operation;
+mod park;
+pub mod pieces;
+mod policies;
 pub mod report;
 mod snapshot;
 #[cfg(feature = "testing")]
@@ -57,7 +63,8 @@ pub use client::{
 pub use clock::Clock;
 pub use error::{BoxError, Error, ErrorKind};
 pub use event::Event;
-pub use guard::{Context, ErrorClass, Guard, GuardBuilder, GuardCall, GuardError, Served};
+pub use guard::{Context, ErrorClass, Guard, GuardBuilder, GuardCall, GuardError, Guards, NoGuard, Served};
+pub use pieces::{Bulkhead, CircuitBreaker, RateLimit, TimedOut, retry, timeout};
 pub use report::Report;
 pub use snapshot::Snapshot;
 pub use steadfast_http::problem::ProblemDetails;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use steadfast_http::{Fault, Sent};
 use steadfast_policy::{Judgement, Time};
 
+use crate::admission::Hold;
 use crate::report::Outcome;
 
 /// What an attempt is told when it begins.
@@ -51,10 +52,21 @@ pub(crate) enum ResultKind {
     PoolFull,
 }
 
+impl ResultKind {
+    /// Whether it is what the call returns, whatever comes after it.
+    #[inline]
+    pub(crate) fn is_response(self) -> bool {
+        matches!(self, Self::Response | Self::Open | Self::StaleResponse)
+    }
+}
+
 /// One thing to do, possibly several times.
 pub(crate) trait Operation: Send {
     /// What an attempt brings: a response or an error, a value or an error.
     type Out: Send;
+
+    /// The attempt may go. Whoever cannot be stopped at the deadline sees to it here that its slot is kept until it ends.
+    fn granted(&mut self, _attempt: Attempt, _hold: &mut Hold<'_>) {}
 
     /// One try. It is dropped where it stands when its time is up, and everything it holds goes with it.
     fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Self::Out> + Send;

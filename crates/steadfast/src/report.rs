@@ -180,30 +180,38 @@ impl fmt::Display for Ended {
 }
 
 /// The whole story of one call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Report {
     first: Option<AttemptRecord>,
-    more: Vec<AttemptRecord>,
-    waits: Vec<WaitRecord>,
+    /// What a call that succeeds at its first attempt does not have: a report is moved more often than it is read.
+    rest: Option<Box<Rest>>,
     ended: Ended,
     duration: Duration,
+}
+
+/// Everything but the first attempt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rest {
+    attempts: Vec<AttemptRecord>,
+    waits: Vec<WaitRecord>,
     retry_after: Option<Duration>,
 }
 
 impl Report {
     /// Every attempt, in order.
     pub fn attempts(&self) -> impl Iterator<Item = &AttemptRecord> {
-        self.first.iter().chain(&self.more)
+        self.first.iter().chain(self.rest.iter().flat_map(|rest| &rest.attempts))
     }
 
     /// How many attempts were made.
     pub fn attempt_count(&self) -> u32 {
-        u32::from(self.first.is_some()) + u32::try_from(self.more.len()).unwrap_or(u32::MAX - 1)
+        let more = self.rest.as_ref().map_or(0, |rest| rest.attempts.len());
+        u32::from(self.first.is_some()) + u32::try_from(more).unwrap_or(u32::MAX - 1)
     }
 
     /// Every wait, in order.
     pub fn waits(&self) -> &[WaitRecord] {
-        &self.waits
+        self.rest.as_ref().map_or(&[], |rest| &rest.waits)
     }
 
     /// Why the call ended.
@@ -219,23 +227,25 @@ impl Report {
     /// When it makes sense to call again, where that is known: the upstream asked for a longer wait than is allowed, or
     /// one of our own limits refused the next attempt.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.rest.as_ref().and_then(|rest| rest.retry_after)
     }
 
+    #[inline]
     pub(crate) fn push_attempt(&mut self, attempt: AttemptRecord) {
         match self.first {
             None => self.first = Some(attempt),
-            Some(_) => self.more.push(attempt),
+            Some(_) => self.rest().attempts.push(attempt),
         }
     }
 
     pub(crate) fn push_wait(&mut self, wait: WaitRecord) {
-        self.waits.push(wait);
+        self.rest().waits.push(wait);
     }
 
     /// The body of the last attempt's response ended early, so long after its head.
     pub(crate) fn body_failed(&mut self, fault: Fault, ended: Ended, lasted: Duration) {
-        if let Some(last) = self.more.last_mut().or(self.first.as_mut()) {
+        let later = self.rest.as_mut().and_then(|rest| rest.attempts.last_mut());
+        if let Some(last) = later.or(self.first.as_mut()) {
             last.outcome = Outcome::Fault(fault);
             last.duration += lasted;
         }
@@ -243,17 +253,36 @@ impl Report {
         self.duration += lasted;
     }
 
+    #[inline]
     pub(crate) fn end(&mut self, ended: Ended, duration: Duration, retry_after: Option<Duration>) {
         self.ended = ended;
         self.duration = duration;
-        self.retry_after = retry_after;
+        if retry_after.is_some() {
+            self.rest().retry_after = retry_after;
+        }
+    }
+
+    fn rest(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+}
+
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Report")
+            .field("attempts", &self.attempts().collect::<Vec<_>>())
+            .field("waits", &self.waits())
+            .field("ended", &self.ended)
+            .field("duration", &self.duration)
+            .field("retry_after", &self.retry_after())
+            .finish()
     }
 }
 
 impl fmt::Display for Report {
     /// One line for people: `attempt 1: 503 after 12.3ms; waited 87.2ms (backoff); … ; ended: response`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut waits = self.waits.iter().peekable();
+        let mut waits = self.waits().iter().peekable();
         for attempt in self.attempts() {
             while let Some(wait) = waits.next_if(|wait| wait.start <= attempt.start) {
                 write!(f, "waited {:.1?} ({}); ", wait.duration, wait.reason.name())?;

@@ -6,6 +6,7 @@ use crate::exit;
 pub(crate) const TOP: &str = r#"Start here:
   steadfast demo                                      watch it work, about 20 s
   steadfast call --url http://127.0.0.1:8080 GET /    one call, no configuration
+  steadfast init                                      a steadfast.toml with every key explained
   steadfast check steadfast.toml                      what is wrong, or what applies
   steadfast call billing GET /invoices/7              a call to [upstreams.billing]
 
@@ -67,6 +68,21 @@ marks mistakes, in a file whose first line is
 
 The schema is made from the table that the reader reads by (JSON Schema, draft 2020-12). It passes
 everything that the reader accepts; `steadfast check` finds more than a schema can say."#;
+
+/// After the options of `init`.
+pub(crate) const INIT: &str = r#"Examples:
+  steadfast init
+  steadfast init --only clippy services/orders
+  steadfast init --print --only config > steadfast.toml
+
+steadfast.toml has one upstream to begin with, and every key as a comment, with its default and what
+it means. clippy.toml makes `cargo clippy -- -D warnings` refuse reqwest::get, hyper's clients and
+the like, and say what to use in their place.
+
+A file that is there already is left alone. What a clippy.toml lacks is printed, to be added to it.
+
+Exit status: 0 the files are as they should be, 64 DIR is no directory, 73 a file was there already
+and was left alone, or could not be written, 78 a clippy.toml that is not TOML."#;
 
 /// After the options of `demo`.
 pub(crate) const DEMO: &str = r#"Five upstreams on loopback, each twice: one instance is called through Steadfast, the other gets the

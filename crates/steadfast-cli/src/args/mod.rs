@@ -33,6 +33,9 @@ pub(crate) enum Command {
     /// Print a JSON Schema of configuration files, for editors
     #[command(after_help = help::SCHEMA)]
     Schema(SchemaArgs),
+    /// Write a commented steadfast.toml, and the clippy.toml that forbids clients without a deadline
+    #[command(after_help = help::INIT)]
+    Init(InitArgs),
     /// Watch the protection work on five embedded upstreams, beside a client with blind retries
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
@@ -166,6 +169,32 @@ pub(crate) struct SchemaArgs {
     /// The table of the file that holds `upstreams`, such as plugin.http [default: the root]
     #[arg(long, value_name = "PATH")]
     pub(crate) table: Option<String>,
+}
+
+/// One of the files that `steadfast init` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InitFile {
+    // steadfast.toml
+    Config,
+    // clippy.toml
+    Clippy,
+}
+
+/// Arguments of `steadfast init`.
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Where the files go: the directory of the package, or of its workspace
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+    /// Only this one: steadfast.toml or clippy.toml
+    #[arg(long, value_enum, value_name = "FILE")]
+    pub(crate) only: Option<InitFile>,
+    /// Write over files that are there already; what was in them is lost
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Print the files to standard output, and write nothing
+    #[arg(short = 'n', long, conflicts_with_all = ["dir", "force"])]
+    pub(crate) print: bool,
 }
 
 /// Arguments of `steadfast demo`.

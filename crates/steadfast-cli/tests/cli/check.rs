@@ -56,6 +56,29 @@ fn machines_get_one_object() {
     assert!(!run.stdout.contains("a-secret"), "{}", run.stdout);
 }
 
+/// What nobody set comes from the profile, and says so, to people and to machines.
+#[test]
+fn a_profile_is_where_a_value_came_from() {
+    let text = "[upstreams.model]\nbase_url = \"https://model.test\"\nprofile = \"ai\"\nretries = 1\n";
+    let file = File::new("profile.toml", text);
+    let run = check(&file, &[]);
+    let row = run.stdout.lines().find(|line| line.contains("total_timeout")).unwrap_or_default();
+    assert!(run.code == 0 && row.contains("10m") && row.contains("profile ai"), "{run:?}");
+    let run = check(&file, &["--output", "json"]);
+    let document = &run.lines()[0];
+    let origin = |key: &str| setting(document, key)["origin"].to_string();
+    assert_eq!(origin("total_timeout"), r#"{"from":"profile","profile":"ai"}"#);
+    assert!(origin("retries").contains(r#""from":"file""#), "{document}");
+    assert_eq!(origin("breaker_failures"), r#"{"from":"default"}"#);
+
+    let file = File::new("unknown.toml", &text.replace("\"ai\"", "\"webhooks\""));
+    let run = check(&file, &[]);
+    let known = r#"one of "ai", "mail", "webhook", "documents", "payment""#;
+    for said in [&format!("{}:3:11: ", file.path()), known, "did you mean \"webhook\"?"] {
+        assert!(run.code == 78 && run.stderr.contains(said), "{said}: {run:?}");
+    }
+}
+
 #[test]
 fn another_prefix_of_the_environment() {
     let file = File::new("prefix.toml", "");

@@ -5,10 +5,12 @@
 // The lint's exception for tests does not reach the helpers beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod adoption;
 mod check;
 mod completions;
 mod demo;
 mod help;
+mod init;
 mod overrides;
 mod schema;
 mod sockets;

@@ -78,11 +78,13 @@ impl Rules {
     /// The rate rule: does this share of this many calls open the breaker?
     ///
     /// Counts stay below 2^37 (30 buckets of u32), so that no product overflows.
+    #[inline]
     pub(super) fn rate_opens(&self, calls: u64, failures: u64) -> bool {
         calls >= self.minimum_calls && failures * 1_000_000 >= self.rate * calls
     }
 
     /// How many successes more, at least one, it takes until the rate rule has enough calls to be asked.
+    #[inline]
     pub(super) fn successes_until_asked(&self, calls: u64) -> u64 {
         self.minimum_calls.saturating_sub(calls).max(1)
     }

@@ -95,6 +95,11 @@ impl Events {
         self.0.push_back(transition);
     }
 
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn pop(&mut self) -> Option<Transition> {
         self.0.pop_front()
     }

@@ -39,6 +39,7 @@ pub(super) struct Streak {
 
 impl Streak {
     /// Failures in a row.
+    #[inline]
     pub(super) fn length(&self) -> u32 {
         self.length
     }
@@ -51,6 +52,7 @@ impl Streak {
         }
     }
 
+    #[inline]
     pub(super) fn succeeded(&mut self, n: u64) {
         self.length = 0;
         self.timeouts = 0;

@@ -2,7 +2,8 @@
 //!
 //! A ring of 30 buckets, each a thirtieth of the window, laid on the clock's own grid. Moving on costs at most 30 steps
 //! however far the clock jumped; a clock that steps back moves nothing, and what is counted then goes to the newest
-//! bucket. Invariant: the sums are those of the buckets.
+//! bucket. The newest bucket lies apart from the ring, beside what every attempt reads: counting one touches no other
+//! memory. Invariants: the sums are those of the ring, in which the newest bucket's place is empty.
 
 use super::config::BUCKETS;
 use crate::Time;
@@ -24,68 +25,90 @@ pub(super) struct Sums {
     pub(super) failures: u64,
 }
 
+// In this order in memory: see `Breaker`.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Window {
-    bucket_nanos: u64,
-    buckets: [Bucket; LEN],
-    sums: Sums,
-    /// The newest bucket, counted from the clock's origin; its place in the ring is this modulo the ring's length.
-    head: u64,
+    newest: Bucket,
     /// Where the newest bucket ends. Kept so that the common case divides nothing.
     head_ends: u64,
+    /// The number of the newest bucket, counted from the clock's origin; its place in the ring is this modulo the ring's
+    /// length.
+    head: u64,
+    /// Of the buckets in the ring.
+    older: Sums,
+    bucket_nanos: u64,
+    buckets: [Bucket; LEN],
 }
 
 impl Window {
     /// `bucket_nanos` must be positive.
     pub(super) fn new(bucket_nanos: u64) -> Self {
         Self {
+            newest: Bucket::default(),
+            head_ends: bucket_nanos,
+            head: 0,
+            older: Sums::default(),
             bucket_nanos,
             buckets: [Bucket::default(); LEN],
-            sums: Sums::default(),
-            head: 0,
-            head_ends: bucket_nanos,
         }
     }
 
     /// Moves on to `now`: buckets that left the window are emptied.
+    #[inline]
     pub(super) fn advance(&mut self, now: Time) {
-        if now.as_nanos() < self.head_ends {
-            return;
+        if now.as_nanos() >= self.head_ends {
+            self.move_to(now);
         }
+    }
+
+    #[cold]
+    fn move_to(&mut self, now: Time) {
         let newest = now.as_nanos() / self.bucket_nanos;
+        if newest == self.head {
+            return; // the end of time
+        }
+        let last = std::mem::take(&mut self.newest);
+        self.older.calls += u64::from(last.calls);
+        self.older.failures += u64::from(last.failures);
+        self.buckets[place(self.head)] = last;
         for step in 1..=self.steps_to(newest) {
-            let bucket = &mut self.buckets[place(self.head + step)];
-            self.sums.calls -= u64::from(bucket.calls);
-            self.sums.failures -= u64::from(bucket.failures);
-            *bucket = Bucket::default();
+            let bucket = std::mem::take(&mut self.buckets[place(self.head + step)]);
+            self.older.calls -= u64::from(bucket.calls);
+            self.older.failures -= u64::from(bucket.failures);
         }
         self.head = newest;
         self.head_ends = newest.saturating_add(1).saturating_mul(self.bucket_nanos);
     }
 
     /// Counts `n` successes, the first of which ended a streak of `streak` failures.
+    #[inline]
     pub(super) fn add_successes(&mut self, n: u64, streak: u32) {
-        let bucket = &mut self.buckets[place(self.head)];
-        bucket.longest = bucket.longest.max(streak);
-        self.sums.calls += add(&mut bucket.calls, n);
+        self.newest.longest = self.newest.longest.max(streak);
+        add(&mut self.newest.calls, n);
     }
 
     /// Counts one failure.
     pub(super) fn add_failure(&mut self) {
-        let bucket = &mut self.buckets[place(self.head)];
-        self.sums.calls += add(&mut bucket.calls, 1);
-        self.sums.failures += add(&mut bucket.failures, 1);
+        add(&mut self.newest.calls, 1);
+        add(&mut self.newest.failures, 1);
     }
 
     /// The sums as of the last move.
+    #[inline]
     pub(super) fn sums(&self) -> Sums {
-        self.sums
+        let Bucket { calls, failures, .. } = self.newest;
+        Sums { calls: self.older.calls + u64::from(calls), failures: self.older.failures + u64::from(failures) }
     }
 
     /// What the sums would be after a move to `now`.
     pub(super) fn sums_at(&self, now: Time) -> Sums {
-        let mut sums = self.sums;
-        for step in 1..=self.steps_to(now.as_nanos() / self.bucket_nanos) {
+        let steps = self.steps_to(now.as_nanos() / self.bucket_nanos);
+        if steps == u64::from(BUCKETS) {
+            return Sums::default();
+        }
+        let mut sums = self.sums();
+        for step in 1..=steps {
             let bucket = &self.buckets[place(self.head + step)];
             sums.calls -= u64::from(bucket.calls);
             sums.failures -= u64::from(bucket.failures);
@@ -95,13 +118,14 @@ impl Window {
 
     /// The longest streak in the window that a success ended.
     pub(super) fn longest_recovered(&self) -> u32 {
-        self.buckets.iter().map(|bucket| bucket.longest).max().unwrap_or(0)
+        self.buckets.iter().map(|bucket| bucket.longest).fold(self.newest.longest, u32::max)
     }
 
     /// Forgets everything but the time.
     pub(super) fn clear(&mut self) {
+        self.newest = Bucket::default();
         self.buckets = [Bucket::default(); LEN];
-        self.sums = Sums::default();
+        self.older = Sums::default();
     }
 
     /// How many buckets a move to the bucket `newest` would empty.
@@ -111,15 +135,15 @@ impl Window {
 }
 
 /// Where a bucket lies in the ring.
+#[inline]
 fn place(bucket: u64) -> usize {
     (bucket % u64::from(BUCKETS)) as usize
 }
 
-/// Adds to a count that saturates, and says how much was added, so that the sums stay those of the buckets.
-fn add(count: &mut u32, n: u64) -> u64 {
-    let before = *count;
+/// Adds to a count that saturates.
+#[inline]
+fn add(count: &mut u32, n: u64) {
     *count = count.saturating_add(u32::try_from(n).unwrap_or(u32::MAX));
-    u64::from(*count - before)
 }
 
 #[cfg(test)]
@@ -127,7 +151,7 @@ mod tests {
     use super::*;
 
     fn summed(window: &Window) -> Sums {
-        window.buckets.iter().fold(Sums::default(), |sums, bucket| Sums {
+        window.buckets.iter().chain([&window.newest]).fold(Sums::default(), |sums, bucket| Sums {
             calls: sums.calls + u64::from(bucket.calls),
             failures: sums.failures + u64::from(bucket.failures),
         })

@@ -20,9 +20,10 @@ const NONE: u32 = u32::MAX;
 const LOOK_AHEAD: usize = 8;
 
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Key {
-    name: Box<str>,
     pub(super) places: Places,
+    name: Box<str>,
     /// The tickets of its waiters, in order.
     pub(super) queue: VecDeque<u64>,
     /// So many of them, from the front, have a place; they wait for a slot only.
@@ -35,9 +36,13 @@ pub(super) struct Key {
     newer: u32,
 }
 
+// In this order in memory: the key of a client that has only one lies beside what every admission writes.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Keys {
+    unnamed: Key,
     by_name: HashMap<Box<str>, u32>,
+    /// The others, from index 1 on.
     keys: Vec<Key>,
     vacant: Vec<u32>,
     oldest: u32,
@@ -47,20 +52,23 @@ pub(super) struct Keys {
 impl std::ops::Index<u32> for Keys {
     type Output = Key;
 
+    #[inline]
     fn index(&self, index: u32) -> &Key {
-        &self.keys[index as usize]
+        if index == UNNAMED { &self.unnamed } else { &self.keys[index as usize - 1] }
     }
 }
 
 impl std::ops::IndexMut<u32> for Keys {
+    #[inline]
     fn index_mut(&mut self, index: u32) -> &mut Key {
-        &mut self.keys[index as usize]
+        if index == UNNAMED { &mut self.unnamed } else { &mut self.keys[index as usize - 1] }
     }
 }
 
 impl Keys {
     pub(super) fn new() -> Self {
-        Self { by_name: HashMap::new(), keys: vec![Key::default()], vacant: Vec::new(), oldest: NONE, newest: NONE }
+        let unnamed = Key::default();
+        Self { unnamed, by_name: HashMap::new(), keys: Vec::new(), vacant: Vec::new(), oldest: NONE, newest: NONE }
     }
 
     /// How many there are beside `""`.
@@ -70,7 +78,7 @@ impl Keys {
 
     /// Every index that there is, vacant ones included.
     pub(super) fn indices(&self) -> std::ops::Range<u32> {
-        0..self.keys.len() as u32
+        0..self.keys.len() as u32 + 1
     }
 
     pub(super) fn find(&self, name: &str) -> Option<u32> {
@@ -81,9 +89,9 @@ impl Keys {
     pub(super) fn add(&mut self, name: &str) -> u32 {
         let index = self.vacant.pop().unwrap_or_else(|| {
             self.keys.push(Key::default());
-            (self.keys.len() - 1) as u32
+            self.keys.len() as u32
         });
-        self.keys[index as usize].name = name.into();
+        self[index].name = name.into();
         self.by_name.insert(name.into(), index);
         index
     }
@@ -98,9 +106,26 @@ impl Keys {
         }
     }
 
+    /// Records a start of `""` in whose line nobody waits, if it has a place.
+    #[inline]
+    pub(super) fn stamp_unnamed(&mut self, now: Time, rate: &Rate) -> bool {
+        let places = &mut self.unnamed.places;
+        let has_place = places.opens(0, rate).is_some_and(|at| at <= now);
+        if has_place {
+            places.stamp(now, rate);
+        }
+        has_place
+    }
+
+    /// Whether [`drop_idle`](Self::drop_idle) would drop any.
+    #[inline]
+    pub(super) fn is_any_idle(&self, now: Time, rate: &Rate) -> bool {
+        self.oldest != NONE && self[self.oldest].last_start + rate.window <= now
+    }
+
     /// Drops every key that nothing has started in for a window and nobody waits in.
     pub(super) fn drop_idle(&mut self, now: Time, rate: &Rate) {
-        while self.oldest != NONE && self[self.oldest].last_start + rate.window <= now {
+        while self.is_any_idle(now, rate) {
             let index = self.oldest;
             self.unlist(index);
             self.drop_unused(index);
@@ -135,6 +160,13 @@ impl Keys {
             index = self[index].newer;
         }
         now + rate.window
+    }
+
+    /// Whether no start of any key counts any more. The keys without waiters are listed by their last start.
+    pub(super) fn are_at_rest(&self, now: Time, rate: &Rate) -> bool {
+        let is_over = |start: Time| start + rate.window <= now;
+        let newest = self.newest == NONE || is_over(self[self.newest].last_start);
+        newest && self[UNNAMED].places.last().is_none_or(is_over)
     }
 
     fn unlist(&mut self, index: u32) {

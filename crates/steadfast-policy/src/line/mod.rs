@@ -22,6 +22,7 @@
 //! A future that is never polled again must not hold a slot for ever. An admitted attempt has its slot until the deadline
 //! that it entered with; a waiter to which one was handed over has it until its own limit (but for [`HANDOVER`] at least),
 //! and until its deadline once it has asked. A slot whose lease is over goes to the next, at the next call of anybody.
+//! An attempt that nobody can stop moves the end of its lease: [`Line::lease_until`].
 //!
 //! # Who has to call when
 //!
@@ -60,6 +61,7 @@
 
 mod config;
 mod keys;
+mod lease;
 mod places;
 mod reconfigure;
 mod settle;
@@ -90,6 +92,8 @@ pub struct Ticket(u64);
 pub enum Missing {
     /// A place of its key; it may have to wait for a slot after that.
     Place,
+    /// The same, and time alone does not bring it: somebody before it in its key could start, and waits for a slot.
+    Turn,
     /// Nothing but a slot.
     Slot,
 }
@@ -132,15 +136,17 @@ pub struct LineSnapshot {
 }
 
 /// The bulkhead and the rate limit of one upstream.
+// In this order in memory: first what every admission writes.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Line {
-    slot_wait: Duration,
-    rate: Rate,
     /// The latest time that any call has brought.
     now: Time,
     slots: Slots,
     keys: Keys,
+    rate: Rate,
     waiters: Waiters,
+    slot_wait: Duration,
     /// When the next waiter of which key gets a place by itself.
     calendar: BTreeSet<(Time, u32)>,
     /// Waiters whose time to ask may have moved forward during the present call.
@@ -153,12 +159,12 @@ impl Line {
     /// A line in which nobody waits and nothing has started.
     pub fn new(config: LineConfig) -> Self {
         Self {
-            slot_wait: config.slot_wait,
-            rate: Rate::new(config.rate),
             now: Time::ZERO,
             slots: Slots::new(config.slots),
             keys: Keys::new(),
+            rate: Rate::new(config.rate),
             waiters: Waiters::default(),
+            slot_wait: config.slot_wait,
             calendar: BTreeSet::new(),
             changed: Vec::new(),
             uncollected: Vec::new(),
@@ -168,7 +174,33 @@ impl Line {
     /// An attempt of `key` wants to start, and would have to be over at `deadline`.
     ///
     /// Without a rate limit `key` says nothing. `""` is the key of whoever has only one.
+    #[inline]
     pub fn enter(&mut self, now: Time, key: &str, deadline: Time) -> Entry {
+        match self.enter_at_once(self.now.max(now), key, deadline) {
+            Some(slot) => Entry::Admitted(slot),
+            None => self.enter_in_full(now, key, deadline),
+        }
+    }
+
+    /// What nearly every call finds, done as the long way would do it: nobody waits, nothing is over, a slot is free, and
+    /// a place if one is needed.
+    #[inline]
+    fn enter_at_once(&mut self, now: Time, key: &str, deadline: Time) -> Option<Slot> {
+        if !self.is_quiet(now) || !self.slots.has_free() || now >= deadline {
+            return None;
+        }
+        let key = if self.rate.is_unlimited() {
+            None
+        } else if key.is_empty() && self.keys.stamp_unnamed(now, &self.rate) {
+            Some(UNNAMED)
+        } else {
+            return None;
+        };
+        self.now = now;
+        Some(self.slots.take(Start { key, at: now }, deadline))
+    }
+
+    fn enter_in_full(&mut self, now: Time, key: &str, deadline: Time) -> Entry {
         let now = self.arrive(now);
         self.settle();
         if now >= deadline {
@@ -257,8 +289,9 @@ impl Line {
 
     /// What a waiter waits for, as of the last call.
     pub fn missing(&self, ticket: Ticket) -> Missing {
-        match self.waiters.all.get(&ticket.0).map(|waiter| waiter.stage) {
-            Some(Stage::Place) => Missing::Place,
+        match self.waiters.all.get(&ticket.0) {
+            Some(&Waiter { stage: Stage::Place, key, .. }) if self.estimate(key, ticket.0).moves => Missing::Turn,
+            Some(Waiter { stage: Stage::Place, .. }) => Missing::Place,
             _ => Missing::Slot,
         }
     }
@@ -271,7 +304,16 @@ impl Line {
     }
 
     /// An attempt is over. `false` if its lease had ended before and the slot was reclaimed; then nothing happens.
+    #[inline]
     pub fn release(&mut self, now: Time, slot: Slot) -> bool {
+        if self.is_quiet(self.now.max(now)) {
+            self.now = self.now.max(now);
+            return self.slots.release(slot).is_some();
+        }
+        self.release_in_full(now, slot)
+    }
+
+    fn release_in_full(&mut self, now: Time, slot: Slot) -> bool {
         self.arrive(now);
         let was_held = self.slots.release(slot).is_some();
         self.settle();
@@ -291,6 +333,19 @@ impl Line {
     /// The next waiter that should ask now. To be drained after every other call.
     pub fn next_wake(&mut self) -> Option<Ticket> {
         self.waiters.woken.pop_first().map(Ticket)
+    }
+
+    /// Whether [`next_wake`](Self::next_wake) would name one.
+    #[inline]
+    pub fn has_wake(&self) -> bool {
+        !self.waiters.woken.is_empty()
+    }
+
+    /// Whether nothing would be forgotten with this line: nobody waits, no slot is taken, and no start counts in any
+    /// window. Changes nothing.
+    pub fn is_at_rest(&self, now: Time) -> bool {
+        let now = now.max(self.now);
+        self.waiters.all.is_empty() && self.slots.in_use(now) == 0 && self.keys.are_at_rest(now, &self.rate)
     }
 
     /// What the line looks like at `now`. Changes nothing: a lease that is over is not counted, though nobody has been

@@ -38,6 +38,7 @@ impl Rate {
         Self { places: places as usize, window, wait: config.wait, max_keys: config.max_keys.max(1) }
     }
 
+    #[inline]
     pub(super) fn is_unlimited(&self) -> bool {
         self.window.is_zero()
     }
@@ -51,12 +52,19 @@ pub(super) struct Places {
 
 impl Places {
     /// Records a start, which must be allowed and not earlier than the last.
+    #[inline]
     pub(super) fn stamp(&mut self, now: Time, rate: &Rate) {
         self.forget(now, rate);
         self.starts.push_back(now);
     }
 
+    /// The latest start that was not forgotten.
+    pub(super) fn last(&self) -> Option<Time> {
+        self.starts.back().copied()
+    }
+
     /// Forgets the starts that have left the window.
+    #[inline]
     pub(super) fn forget(&mut self, now: Time, rate: &Rate) {
         while self.starts.front().is_some_and(|&start| start + rate.window <= now) {
             self.starts.pop_front();
@@ -72,6 +80,7 @@ impl Places {
 
     /// When there is a place for a waiter with `rank` others before it, all of whom hold theirs until then. `None` if
     /// that depends on when they start. An instant in the past means that there has been one since.
+    #[inline]
     pub(super) fn opens(&self, rank: usize, rate: &Rate) -> Option<Time> {
         if rank >= rate.places {
             return None;

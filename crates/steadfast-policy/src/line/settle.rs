@@ -30,7 +30,7 @@ impl Line {
 
     /// Ends what is over, then grants what can be granted, first come first served.
     pub(super) fn settle(&mut self) {
-        if self.is_quiet() {
+        if self.is_quiet(self.now) {
             return;
         }
         self.end_leases();
@@ -43,12 +43,16 @@ impl Line {
         self.wake_changed();
     }
 
-    /// Nobody waits, no lease is over, and there is no key that could be idle: what nearly every call finds.
-    fn is_quiet(&self) -> bool {
-        self.waiters.all.is_empty()
+    /// Nobody waits, no lease is over at `now`, and no key is idle: what nearly every call finds. Then no time that passes
+    /// and nothing that is given back means anything to anybody.
+    #[inline]
+    pub(super) fn is_quiet(&self, now: Time) -> bool {
+        let is_quiet = self.waiters.all.is_empty()
             && self.changed.is_empty()
-            && self.now < self.slots.soonest_bound()
-            && self.keys.len() == 0
+            && now < self.slots.soonest_bound()
+            && !self.keys.is_any_idle(now, &self.rate);
+        debug_assert!(!is_quiet || self.calendar.is_empty(), "the calendar is of those who wait");
+        is_quiet
     }
 
     fn end_leases(&mut self) {
@@ -248,7 +252,7 @@ impl Line {
         })
     }
 
-    fn estimate(&self, key: u32, ticket: u64) -> Estimate {
+    pub(super) fn estimate(&self, key: u32, ticket: u64) -> Estimate {
         let key = &self.keys[key];
         let rank = key.queue.binary_search(&ticket).unwrap_or(0);
         key.places.estimate(self.now, rank, &self.rate)

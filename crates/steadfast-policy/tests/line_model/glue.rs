@@ -7,7 +7,7 @@ use steadfast_policy::Time;
 
 use crate::history::{Call, Move, Pair, Step, Waiting};
 use crate::random::Random;
-use crate::{any_config, any_time, scaled};
+use crate::{any_config, any_lease, any_time, scaled};
 
 /// One history; of ten waiters so many do not come for their grant.
 struct Glue {
@@ -71,7 +71,8 @@ fn run(seed: u64, lost_of_ten: usize, reconfigured_of_hundred: u64) {
             _ if random.below(100) < reconfigured_of_hundred => Call::Reconfigure(any_config(&mut random)),
             0..60 => Call::Enter { key: pick, time_left: any_time(&mut random, 3000) },
             60..70 => Call::Leave(pick),
-            70..93 => Call::Release(pick),
+            70..88 => Call::Release(pick),
+            88..93 => Call::Lease(pick, any_lease(&mut random)),
             _ => Call::UndoStart(pick),
         };
         glue.pair.step(Step { clock: Move::Stay, call });

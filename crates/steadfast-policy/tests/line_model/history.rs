@@ -20,11 +20,16 @@ pub(crate) enum Move {
 /// A call. Numbers pick among what there is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
-    Enter { key: usize, time_left: Duration },
+    Enter {
+        key: usize,
+        time_left: Duration,
+    },
     Poll(usize),
     Leave(usize),
     Release(usize),
     UndoStart(usize),
+    /// `None`: a lease without an end.
+    Lease(usize, Option<Duration>),
     Reconfigure(LineConfig),
 }
 
@@ -109,12 +114,17 @@ impl Pair {
                 self.line.undo_start(now, slot);
                 self.model.undo_start(now, holding);
             }
+            Call::Lease(pick, left) if !self.slots.is_empty() => {
+                let (slot, holding) = &self.slots[pick % self.slots.len()];
+                let ends = left.map_or(Time::MAX, |left| now + left);
+                assert_eq!(self.line.lease_until(now, slot, ends), self.model.lease_until(now, *holding, ends));
+            }
             Call::Reconfigure(config) => {
                 self.config = config;
                 self.line.reconfigure(now, config);
                 self.model.reconfigure(now, config);
             }
-            Call::Leave(_) | Call::Release(_) | Call::UndoStart(_) => {}
+            Call::Leave(_) | Call::Release(_) | Call::UndoStart(_) | Call::Lease(..) => {}
         }
     }
 

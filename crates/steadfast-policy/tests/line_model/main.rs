@@ -44,6 +44,10 @@ fn any_config(random: &mut Random) -> LineConfig {
     }
 }
 
+fn any_lease(random: &mut Random) -> Option<Duration> {
+    (random.below(2) == 0).then(|| any_time(random, 3000))
+}
+
 fn any_step(random: &mut Random) -> Step {
     let clock = match random.below(100) {
         0..45 => Move::Stay,
@@ -58,7 +62,8 @@ fn any_step(random: &mut Random) -> Step {
         0..45 => Call::Enter { key: pick, time_left: any_time(random, 3000) },
         45..70 => Call::Poll(pick),
         70..75 => Call::Leave(pick),
-        75..95 => Call::Release(pick),
+        75..91 => Call::Release(pick),
+        91..95 => Call::Lease(pick, any_lease(random)),
         95..99 => Call::UndoStart(pick),
         _ => Call::Reconfigure(any_config(random)),
     };

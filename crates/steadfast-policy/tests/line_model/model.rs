@@ -299,6 +299,17 @@ impl Model {
         was_held
     }
 
+    pub(crate) fn lease_until(&mut self, now: Time, holding: usize, ends: Time) -> bool {
+        self.arrive(now);
+        self.settle();
+        let is_held = !self.holdings[holding].over;
+        if is_held {
+            self.holdings[holding].ends = ends;
+        }
+        self.settle();
+        is_held
+    }
+
     pub(crate) fn undo_start(&mut self, now: Time, holding: usize) {
         self.arrive(now);
         if !std::mem::replace(&mut self.holdings[holding].over, true) {

@@ -16,7 +16,7 @@ mod body;
 mod client;
 mod request;
 mod response;
-pub(crate) mod runtime;
+mod runtime;
 
 pub use body::from_reader;
 pub use client::{Clients, ServiceClient};

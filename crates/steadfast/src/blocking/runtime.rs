@@ -22,7 +22,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use steadfast_policy::Time;
@@ -31,6 +31,8 @@ use tokio::task::coop::unconstrained;
 
 use crate::client::RequestBuilder;
 use crate::error::{Error, ErrorKind};
+use crate::event;
+use crate::park::Parked;
 use crate::report::{Ended, Report};
 use crate::upstream::Upstream;
 
@@ -41,25 +43,11 @@ const GRACE: Duration = Duration::from_secs(1);
 
 thread_local! {
     static CALLS: Cell<u32> = const { Cell::new(0) };
-    static HOOK: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Marks, until it is dropped, that this thread is in an event hook.
-pub(crate) struct InHook(bool);
-
-pub(crate) fn in_hook() -> InHook {
-    InHook(HOOK.replace(true))
-}
-
-impl Drop for InHook {
-    fn drop(&mut self) {
-        HOOK.set(self.0);
-    }
 }
 
 /// Whether this thread is in a hook, so that waiting for the running calls would be waiting for itself.
 pub(super) fn is_in_a_call() -> bool {
-    HOOK.get() || CALLS.get() > 0
+    event::is_in_hook() || CALLS.get() > 0
 }
 
 /// One call that is waited for: whose, since when, and when it must have ended.
@@ -150,9 +138,7 @@ pub(super) fn run<F: Future>(future: F, limit: Option<Instant>) -> Result<F::Out
 }
 
 fn drive<F: Future>(mut future: std::pin::Pin<&mut F>, limit: Option<Instant>) -> Option<F::Output> {
-    // One for each wait, and not one for each thread: what lies in a hook must not take the wake-ups of what lies around.
-    let parked = Arc::new(Parked { thread: thread::current(), woken: AtomicBool::new(false) });
-    let waker = Waker::from(Arc::clone(&parked));
+    let (parked, waker) = Parked::here();
     let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(out) = future.as_mut().poll(&mut context) {
@@ -164,28 +150,10 @@ fn drive<F: Future>(mut future: std::pin::Pin<&mut F>, limit: Option<Instant>) -
             if left.is_some_and(|left| left.is_zero()) {
                 return None;
             }
-            if parked.woken.swap(false, Ordering::AcqRel) {
+            if parked.take_wake() {
                 break;
             }
             left.map_or_else(thread::park, thread::park_timeout);
-        }
-    }
-}
-
-/// A thread that waits to be woken.
-struct Parked {
-    thread: Thread,
-    woken: AtomicBool,
-}
-
-impl Wake for Parked {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if !self.woken.swap(true, Ordering::AcqRel) {
-            self.thread.unpark();
         }
     }
 }
@@ -195,7 +163,7 @@ struct Nested;
 
 impl Nested {
     fn enter() -> Result<Self, NotRun> {
-        if HOOK.get() {
+        if event::is_in_hook() {
             return Err(NotRun::InEventHook);
         }
         let calls = CALLS.get();

@@ -19,7 +19,7 @@ use super::exchange::{Assessment, AttemptParts, HookFuture, Hooks};
 use super::{BuildError, Handle, ServiceClient, Shared};
 use crate::clock::Clock;
 use crate::config::keys::with_keys;
-use crate::config::{Settings, SettingsBuilder};
+use crate::config::{Profile, Settings, SettingsBuilder};
 use crate::error::BoxError;
 use crate::event::{Event, EventHook};
 use crate::transport::decode::Codings;
@@ -27,7 +27,8 @@ use crate::transport::{Exchange, HttpVersion, Pool, PoolConfig, Proxy, Resolve, 
 use crate::upstream::{Rules, Setup, Upstream};
 
 /// Sets a [`ServiceClient`] up. Each key of the configuration is a method of the same name, with the same default and
-/// the same bounds; mistakes are reported by [`build`](Self::build), all at once.
+/// the same bounds; mistakes are reported by [`build`](Self::build), all at once. A [`profile`](Self::profile) fills in what
+/// no setter sets, whichever was called first.
 #[must_use = "a builder does nothing until it is built"]
 pub struct ClientBuilder {
     settings: Source,
@@ -203,7 +204,7 @@ impl ClientBuilder {
             breaker: breaker_config(&settings),
             budget: budget_config(&settings),
             line: line_config(&settings),
-            seed: self.seed,
+            seed: self.seed.or_else(|| self.clock.seed()),
         };
         adjust(&mut setup);
         let upstream = Arc::new(Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events));

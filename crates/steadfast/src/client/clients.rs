@@ -140,7 +140,7 @@ impl Clients {
         let clients = self.by_name();
         let closing: Vec<_> = clients.values().map(|client| (client, client.refuse_new_calls())).collect();
         for (client, limit) in closing {
-            client.0.upstream.ended(limit).await;
+            client.0.upstream.ended(limit, None).await;
         }
     }
 }

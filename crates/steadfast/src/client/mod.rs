@@ -145,7 +145,7 @@ impl ServiceClient {
     /// Cancel safe: the client stays closed to new calls; call it again to wait on.
     pub async fn close(&self) {
         let limit = self.refuse_new_calls();
-        self.0.upstream.ended(limit).await;
+        self.0.upstream.ended(limit, None).await;
     }
 
     /// The state that all clones share.

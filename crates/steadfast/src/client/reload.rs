@@ -9,8 +9,9 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use super::builder::{breaker_config, budget_config, line_config};
 use super::{BuildError, Handle, ServiceClient, Shared};
 use crate::config::Settings;
+use crate::policies::Untold;
 use crate::transport::{RenewedTls, Transport};
-use crate::upstream::{Untold, Upstream};
+use crate::upstream::Upstream;
 
 /// What a reload did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -122,7 +123,7 @@ impl Prepared<'_> {
                 }
                 policies.breaker.reconfigure(now, breaker_config(settings));
                 policies.budget.reconfigure(now, budget_config(settings));
-                policies.line.reconfigure(now, line_config(settings));
+                policies.reconfigure_line(now, line_config(settings));
             });
             live.store(Arc::new(shared));
             (committed.changed, committed.untold) = (true, Some(untold));

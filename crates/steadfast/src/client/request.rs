@@ -277,6 +277,7 @@ impl RequestBuilder {
             self.context = context::current();
         }
         let options = Options {
+            bell: None,
             key: "",
             timeout: self.timeout,
             inherited: call::inherited(self.deadline, self.context.as_ref()),

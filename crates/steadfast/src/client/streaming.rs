@@ -149,7 +149,7 @@ pub struct StreamingBody {
     deadline: Time,
     started: Time,
     /// Made when the body first has to be waited for.
-    timer: Option<Pin<Box<Timer>>>,
+    timer: Option<Pin<Box<Timer<'static>>>>,
     bytes: u64,
     /// The request's body, if it was still being sent when the head came.
     upload: Option<Spare>,

@@ -8,14 +8,16 @@ use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
 
 use super::draft::{self, Draft, LONGEST_NAME, check_name};
+use super::file::Subject;
 use super::keys::{self, KEYS};
 use super::problem::{Origin, Problem, Problems};
 use super::value::{Input, Value, table_of};
-use super::{Effective, Settings, with_keys};
+use super::{Effective, Profile, Settings, with_keys};
 use crate::transport::{HttpVersion, Proxy};
 
 /// Makes the settings of one upstream. Nothing is refused before [`build`](Self::build), which reports every mistake at
-/// once. Of two calls of one setter the later counts. Bounds and defaults: see [`Settings`].
+/// once. Of two calls of one setter the later counts. Bounds and defaults: see [`Settings`]; where a
+/// [`profile`](Self::profile) is named, it fills in what no setter sets, whichever was called first.
 #[derive(Clone)]
 #[must_use]
 pub struct SettingsBuilder {
@@ -81,7 +83,7 @@ impl SettingsBuilder {
         self.build_effective().map(Effective::into_settings)
     }
 
-    /// The settings with the origin of each value: [`Origin::Builder`] or [`Origin::Default`].
+    /// The settings with the origin of each value: [`Origin::Builder`], [`Origin::Profile`] or [`Origin::Default`].
     ///
     /// # Errors
     /// As [`build`](Self::build).
@@ -104,7 +106,7 @@ impl SettingsBuilder {
             // Without an address, which is a problem already.
             (None, None) => "upstream".to_owned(),
         };
-        if let Err(wrong) = check_name(&name) {
+        if let Err(wrong) = check_name(Subject::Upstream, &name) {
             problems.extend(draft::problems(vec![wrong], "name", |_| Origin::Builder));
         }
         match draft.finish(&name, "", &mut problems) {

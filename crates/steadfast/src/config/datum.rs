@@ -9,7 +9,7 @@ use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
 
 use super::problem::clean;
-use super::{duration, headers, keys};
+use super::{Profile, duration, headers, keys};
 use crate::transport::{HttpVersion, Proxy};
 
 /// A value of the right type, within its bounds.
@@ -188,4 +188,5 @@ word_fields! {
     Jitter: keys::JITTERS,
     RateStyle: keys::STYLES,
     HttpVersion: keys::HTTP_VERSIONS,
+    Profile: keys::PROFILES,
 }

@@ -63,8 +63,9 @@ impl<'t> Document<'t> {
 
     /// A problem at the byte `offset`.
     pub(super) fn problem(&self, offset: usize, path: &str, wrong: Wrong) -> Problem {
-        let Wrong { message, expected, found, .. } = wrong;
-        Problem { expected, found, ..Problem::new(Place::At(self.origin(offset)), path, message) }
+        let Wrong { message, expected, found, nearest, .. } = wrong;
+        let nearest = nearest.map(str::to_owned);
+        Problem { expected, found, nearest, ..Problem::new(Place::At(self.origin(offset)), path, message) }
     }
 }
 

@@ -1,11 +1,12 @@
 //! Checked values and their origins, on their way to one upstream's settings. The builder and the loader both end here,
 //! so what no single key can see is checked once.
 
-use super::datum::Datum;
+use super::datum::{Datum, Field};
+use super::file::Subject;
 use super::keys::{self, KEYS};
 use super::kind::Wrong;
 use super::problem::{Origin, Place, Problem, Warning, part, quote};
-use super::{Effective, Settings, pairs};
+use super::{Effective, GuardSettings, Profile, Settings, pairs};
 
 /// The longest name of an upstream.
 pub(crate) const LONGEST_NAME: usize = 64;
@@ -81,6 +82,27 @@ impl Draft {
         }
     }
 
+    /// What was set, by the key's index.
+    pub(crate) fn into_values(self) -> impl Iterator<Item = (usize, Datum)> {
+        let values = self.given.into_iter().enumerate();
+        values.filter_map(|(key, given)| given.map(|given| (key, given.datum)))
+    }
+
+    /// The profile that was named.
+    fn profile(&self) -> Option<Profile> {
+        Profile::from_datum(self.named("profile")?.datum.clone())
+    }
+
+    /// The same with the values of its profile for the keys that nobody set.
+    fn filled_in(&self) -> Self {
+        let mut filled = self.clone();
+        if let Some(profile) = self.profile() {
+            let missing = profile.values().iter().filter(|(key, _)| self.given(*key).is_none());
+            missing.for_each(|(key, datum)| filled.set(*key, datum.clone(), Origin::Profile(profile)));
+        }
+        filled
+    }
+
     /// The settings of the upstream `name`, whose keys have paths beginning with `path`. `None`: they have a problem of
     /// their own, which has been added, or no `base_url`, which the caller reports.
     pub(crate) fn finish(
@@ -89,7 +111,8 @@ impl Draft {
         path: &str,
         problems: &mut Vec<Problem>,
     ) -> Option<(Effective, Vec<Warning>)> {
-        let refusals = pairs::refusals(&self, path);
+        let filled = self.filled_in();
+        let refusals = pairs::refusals(&filled, path);
         let is_refused = !refusals.is_empty();
         problems.extend(refusals);
         let Datum::Url(base_url) = self.named("base_url")?.datum.clone() else {
@@ -100,15 +123,30 @@ impl Draft {
         }
         let mut settings = Settings::new(name, base_url);
         let mut origins = Vec::with_capacity(KEYS.len());
-        for (key, given) in KEYS.iter().zip(&self.given) {
+        for (key, given) in KEYS.iter().zip(&filled.given) {
             origins.push(given.as_ref().map_or(Origin::Default, |given| given.origin.clone()));
             if let Some(given) = given {
                 let fits = key.put(&mut settings, given.datum.clone());
                 debug_assert!(fits, "the kind of {} does not fit its field", key.name);
             }
         }
+        // Of what nobody set nobody is warned.
         let warnings = pairs::warnings(&settings, &self, path);
         Some((Effective::new(settings, origins), warnings))
+    }
+
+    /// What is said of the guard `name`. `None`: it has a problem of its own, which has been added.
+    pub(super) fn finish_guard(self, name: &str, path: &str, problems: &mut Vec<Problem>) -> Option<GuardSettings> {
+        let refusals = pairs::refusals(&self.filled_in(), path);
+        let is_refused = !refusals.is_empty();
+        problems.extend(refusals);
+        let mut settings = GuardSettings::new(name);
+        for (key, given) in self.given.into_iter().enumerate() {
+            if let Some(Given { datum, origin }) = given {
+                settings.put(key, datum, origin);
+            }
+        }
+        (!is_refused).then_some(settings)
     }
 }
 
@@ -118,22 +156,24 @@ pub(crate) fn problems(
     path: &str,
     origin: impl Fn(Option<usize>) -> Origin,
 ) -> impl Iterator<Item = Problem> {
-    wrongs.into_iter().map(move |Wrong { message, expected, found, inside }| {
+    wrongs.into_iter().map(move |Wrong { message, expected, found, nearest, inside }| {
         let (path, at) = match inside {
             Some((part, at)) => (format!("{path}{part}"), Some(at)),
             None => (path.to_owned(), None),
         };
-        Problem { expected, found, ..Problem::new(Place::At(origin(at)), path, message) }
+        let nearest = nearest.map(str::to_owned);
+        Problem { expected, found, nearest, ..Problem::new(Place::At(origin(at)), path, message) }
     })
 }
 
-/// Why `name` cannot name an upstream.
-pub(crate) fn check_name(name: &str) -> Result<(), Wrong> {
+/// Why `name` cannot name an upstream, or a guard.
+pub(super) fn check_name(subject: Subject, name: &str) -> Result<(), Wrong> {
     let allowed = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     if allowed && (1..=LONGEST_NAME).contains(&name.len()) {
         return Ok(());
     }
-    let expected = format!("an upstream's name, 1 to {LONGEST_NAME} of A-Z a-z 0-9 _ -");
+    let whose = if subject == Subject::Upstream { "an upstream's" } else { "a guard's" };
+    let expected = format!("{whose} name, 1 to {LONGEST_NAME} of A-Z a-z 0-9 _ -");
     Err(Wrong::mismatch(expected, quote(name)))
 }
 

@@ -1,8 +1,11 @@
 //! A configuration that is in force: each upstream's settings, and where each value came from.
 
+use std::fmt;
+
 use super::keys::KEYS;
-use super::problem::{Origin, Warning};
-use super::{Key, Settings};
+use super::problem::{Origin, Warning, quote};
+use super::{GuardSettings, Key, Settings};
+use crate::guard::{Guard, GuardBuilder};
 
 /// One upstream's settings, and where each value came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +58,7 @@ impl Effective {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub(super) upstreams: Vec<Effective>,
+    pub(super) guards: Vec<GuardSettings>,
     pub(super) warnings: Vec<Warning>,
 }
 
@@ -69,8 +73,60 @@ impl Config {
         self.upstreams.iter().find(|upstream| upstream.settings.name == name)
     }
 
+    /// What is said of guards, by name: those of the files in their order, then those that only the environment has.
+    pub fn guards(&self) -> impl Iterator<Item = (&str, &GuardSettings)> {
+        self.guards.iter().map(|guard| (guard.name.as_str(), guard))
+    }
+
+    /// What is said of the guard of exactly this name. To tune a guard that the code sets up:
+    /// [`GuardBuilder::configured`].
+    pub fn guard_settings(&self, name: &str) -> Option<&GuardSettings> {
+        self.guards.iter().find(|guard| guard.name == name)
+    }
+
+    /// A builder for the guard of exactly this name, which the configuration must have: [`Guard::builder`] with what
+    /// `[guards.<name>]` says.
+    ///
+    /// # Errors
+    /// [`UnknownGuard`], which lists the names that are known.
+    pub fn guard(&self, name: &str) -> Result<GuardBuilder, UnknownGuard> {
+        match self.guard_settings(name) {
+            Some(settings) => Ok(Guard::builder(name).settings(settings)),
+            None => {
+                let known = self.guards.iter().map(|guard| guard.name.clone()).collect();
+                Err(UnknownGuard { name: name.to_owned(), known })
+            }
+        }
+    }
+
     /// What is allowed but probably not meant. Each was also logged once when the configuration was loaded.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
 }
+
+/// The configuration has no guard of this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownGuard {
+    name: String,
+    known: Vec<String>,
+}
+
+impl UnknownGuard {
+    /// The names that are known.
+    pub fn known(&self) -> &[String] {
+        &self.known
+    }
+}
+
+impl fmt::Display for UnknownGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no guard {} in the configuration; ", quote(&self.name))?;
+        match self.known.as_slice() {
+            [] => f.write_str("it has none"),
+            known => write!(f, "it has: {}", known.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for UnknownGuard {}

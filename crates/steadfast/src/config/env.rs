@@ -1,4 +1,5 @@
-//! Environment variables: `<PREFIX>UPSTREAMS__<NAME>__<KEY>`, and their text read by the key's type (9.4).
+//! Environment variables: `<PREFIX>UPSTREAMS__<NAME>__<KEY>`, for guards `<PREFIX>GUARDS__<NAME>__<KEY>`, and their text
+//! read by the key's type (9.4).
 //!
 //! | type | text |
 //! |---|---|
@@ -18,22 +19,21 @@ use std::collections::HashMap;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::draft::{self, join};
-use super::file::unknown_key;
-use super::keys::{self, KEYS};
+use super::file::{Subject, unknown_key};
+use super::keys::KEYS;
 use super::kind::{Kind, Wrong};
+use super::merge::table_path;
 use super::nearest::fold;
 use super::problem::{Origin, Place, Problem, Warning, clean};
 use super::value::{Name, Value};
 
-/// The text between the prefix and the name.
-const MARK: &str = "UPSTREAMS__";
-
-/// A variable that names an upstream's key.
+/// A variable that names a key of an upstream or a guard.
 pub(super) struct Variable {
     /// As it is spelt in the environment.
     pub(super) name: String,
-    /// The upstream's name, folded.
-    pub(super) upstream: String,
+    pub(super) subject: Subject,
+    /// The name of the upstream or guard, folded.
+    pub(super) of: String,
     /// The key's index.
     pub(super) key: usize,
     pub(super) value: Value,
@@ -45,52 +45,58 @@ pub(super) struct Environment {
     pub(super) variables: Vec<Variable>,
     pub(super) problems: Vec<Problem>,
     pub(super) warnings: Vec<Warning>,
-    /// The variable of each upstream and key.
-    seen: HashMap<(String, usize), String>,
+    /// The variable of each upstream or guard and key.
+    seen: HashMap<(Subject, String, usize), String>,
 }
 
 /// Reads the variables that begin with `prefix`, in the order of their names. `None` for a value: it is not UTF-8.
-/// `above` is the path of the table of upstreams.
-pub(super) fn read(prefix: &str, given: &[(String, Option<String>)], above: &str) -> Environment {
+/// `root` is the root table.
+pub(super) fn read(prefix: &str, given: &[(String, Option<String>)], root: &str) -> Environment {
     let mut given: Vec<&(String, Option<String>)> = given.iter().collect();
     given.sort();
     let mut environment = Environment::default();
     for (name, value) in given {
         if value.as_deref() != Some("") {
-            environment.read_one(prefix, name, value.as_deref(), above);
+            environment.read_one(prefix, name, value.as_deref(), root);
         }
     }
     environment
 }
 
 impl Environment {
-    fn read_one(&mut self, prefix: &str, name: &str, text: Option<&str>, above: &str) {
+    fn read_one(&mut self, prefix: &str, name: &str, text: Option<&str>, root: &str) {
         let Some(rest) = strip(name, prefix) else {
             return;
         };
-        let Some(rest) = strip(rest, MARK) else {
+        let marked = |subject: &Subject| Some((*subject, strip(rest, &mark(*subject))?));
+        let Some((subject, rest)) = Subject::ALL.iter().find_map(marked) else {
             // Something like `…UPSTREAM__A__RETRIES`: nobody sets that and expects it to do nothing.
-            if !prefix.is_empty() && strip(rest, "UPSTREAM").is_some() {
-                let form = format!("{prefix}{MARK}<NAME>__<KEY>");
+            let nearly = match () {
+                () if strip(rest, "UPSTREAM").is_some() => Some(Subject::Upstream),
+                () if strip(rest, "GUARD_").or_else(|| strip(rest, "GUARDS_")).is_some() => Some(Subject::Guard),
+                () => None,
+            };
+            if let Some(subject) = nearly.filter(|_| !prefix.is_empty()) {
+                let form = form(prefix, subject);
                 let message = format!("${} is ignored: it is not of the form ${form}", clean(name, 300));
                 self.warnings.push(Warning { path: String::new(), message });
             }
             return;
         };
         let place = || Place::At(Origin::Env { variable: name.to_owned() });
-        let Some((upstream, key)) = rest.rsplit_once("__").filter(|(upstream, _)| !upstream.is_empty()) else {
-            let message = format!("expected {prefix}{MARK}<NAME>__<KEY>");
+        let Some((of, key)) = rest.rsplit_once("__").filter(|(of, _)| !of.is_empty()) else {
+            let message = format!("expected {}", form(prefix, subject));
             return self.problems.push(Problem::new(place(), "", message));
         };
-        let (upstream, key) = (fold(upstream), key.to_ascii_lowercase());
-        let path = join(&join(above, &upstream), &key);
-        let Some(index) = keys::find(&key) else {
-            return self.problems.push(unknown_key(place(), path, &key));
+        let (of, key) = (fold(of), key.to_ascii_lowercase());
+        let path = join(&join(&table_path(root, subject), &of), &key);
+        let Some(index) = subject.find(&key) else {
+            return self.problems.push(unknown_key(subject, place(), path, &key));
         };
         let Some(text) = text else {
             return self.problems.push(Problem::new(place(), path, "the value is not UTF-8"));
         };
-        if let Some(twin) = self.seen.insert((upstream.clone(), index), name.to_owned()) {
+        if let Some(twin) = self.seen.insert((subject, of.clone(), index), name.to_owned()) {
             let message = format!("set twice: ${} is the same variable", clean(&twin, 300));
             return self.problems.push(Problem::new(place(), path, message));
         }
@@ -101,8 +107,18 @@ impl Environment {
                 return self.problems.extend(draft::problems(vec![wrong], &path, |_| origin.clone()));
             }
         };
-        self.variables.push(Variable { name: name.to_owned(), upstream, key: index, value });
+        self.variables.push(Variable { name: name.to_owned(), subject, of, key: index, value });
     }
+}
+
+/// The text between the prefix and the name.
+fn mark(subject: Subject) -> String {
+    format!("{}__", subject.table().to_ascii_uppercase())
+}
+
+/// What a variable's name looks like.
+fn form(prefix: &str, subject: Subject) -> String {
+    format!("{prefix}{}<NAME>__<KEY>", mark(subject))
 }
 
 /// `text` without `start`, compared without case.
@@ -201,7 +217,7 @@ mod tests {
     #[test]
     fn text_that_is_not_utf_8() {
         let given = [("P_UPSTREAMS__A__RETRIES".to_owned(), None), ("P_OTHER".to_owned(), None)];
-        let problems = read("P_", &given, "upstreams").problems;
+        let problems = read("P_", &given, "").problems;
         let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(said, ["$P_UPSTREAMS__A__RETRIES: upstreams.a.retries: the value is not UTF-8"]);
     }

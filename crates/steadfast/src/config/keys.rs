@@ -12,10 +12,10 @@ use steadfast_http::BaseUrl;
 use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
 
-use super::Settings;
 use super::datum::{Datum, Field};
 use super::duration::DAY;
 use super::kind::{Bounds, Kind};
+use super::{Profile, Settings, guard};
 use crate::transport::HttpVersion;
 
 /// A timeout cannot be turned off (1.3).
@@ -41,9 +41,12 @@ pub(crate) const STYLES: [(&str, RateStyle); 2] = [("window", RateStyle::Window)
 /// The words of `http_version`.
 pub(crate) const HTTP_VERSIONS: [(&str, HttpVersion); 3] =
     [("auto", HttpVersion::Auto), ("http1", HttpVersion::Http1), ("http2", HttpVersion::Http2)];
+/// The words of `profile`.
+pub(crate) const PROFILES: [(&str, Profile); Profile::ALL.len()] = Profile::WORDS;
 static JITTER_WORDS: [&str; 4] = words(&JITTERS);
 static STYLE_WORDS: [&str; 2] = words(&STYLES);
 static HTTP_VERSION_WORDS: [&str; 3] = words(&HTTP_VERSIONS);
+static PROFILE_WORDS: [&str; PROFILES.len()] = words(&PROFILES);
 
 const fn words<T, const N: usize>(pairs: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut words = [""; N];
@@ -65,6 +68,8 @@ macro_rules! with_keys {
         $rows! {
             /// Where the upstream is: an absolute http(s) URL, whose path is a prefix of every request's path.
             base_url: &str = Kind::Url;
+            /// The sort of upstream, whose settings hold for each key that nobody sets; unset: the defaults hold.
+            profile: Profile = Kind::Word(&PROFILE_WORDS);
             /// Opening TCP and TLS (and CONNECT in front).
             connect_timeout: Duration = TIMEOUT;
             /// Each wait for the next piece of the response.
@@ -251,6 +256,17 @@ impl Key {
     /// The key's value in `settings` as text, secrets masked; `unset` where it has none.
     pub(crate) fn show(&self, settings: &Settings) -> String {
         (self.datum)(settings).map_or_else(|| "unset".to_owned(), |datum| datum.show())
+    }
+
+    /// The key's value in `settings`, where it has one.
+    #[cfg(test)]
+    pub(crate) fn datum_of(&self, settings: &Settings) -> Option<Datum> {
+        (self.datum)(settings)
+    }
+
+    /// Whether it means something to a [`Guard`](crate::Guard), and may stand in `[guards.<name>]`.
+    pub fn is_of_guards(&self) -> bool {
+        find(self.name).is_some_and(guard::takes)
     }
 
     /// Puts a value in its place. False only if the table is wrong: the kind does not fit the field.

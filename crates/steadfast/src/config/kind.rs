@@ -9,6 +9,7 @@ use rustls::pki_types::ServerName;
 use steadfast_http::{BaseUrl, StatusSet};
 
 use super::datum::Datum;
+use super::nearest::nearest;
 use super::problem::{part, quote};
 use super::value::{Item, Value};
 use super::{duration, headers};
@@ -83,6 +84,8 @@ pub(crate) struct Wrong {
     pub(crate) message: String,
     pub(crate) expected: Option<String>,
     pub(crate) found: Option<String>,
+    /// The word that was probably meant.
+    pub(crate) nearest: Option<&'static str>,
     /// The part of the value that is meant, where it is a table or a list: path and byte offset.
     pub(crate) inside: Option<(String, usize)>,
 }
@@ -92,12 +95,21 @@ impl Wrong {
     pub(crate) fn mismatch(expected: impl Into<String>, found: impl Into<String>) -> Self {
         let (expected, found) = (expected.into(), found.into());
         let message = format!("expected {expected}; found {found}");
-        Self { message, expected: Some(expected), found: Some(found), inside: None }
+        Self { message, expected: Some(expected), found: Some(found), nearest: None, inside: None }
     }
 
     /// A refusal in words of its own.
     pub(crate) fn says(message: impl Into<String>) -> Self {
-        Self { message: message.into(), expected: None, found: None, inside: None }
+        Self { message: message.into(), expected: None, found: None, nearest: None, inside: None }
+    }
+
+    /// The same with the word that `given` was probably meant to be.
+    fn near(mut self, words: &'static [&'static str], given: &str) -> Self {
+        self.nearest = nearest(given, words.iter().copied());
+        if let Some(word) = self.nearest {
+            self.message.push_str(&format!("; did you mean {}?", quote(word)));
+        }
+        self
     }
 
     /// The same, of an entry of the table that the value is.
@@ -213,9 +225,10 @@ impl Kind {
                 _ => None,
             },
             (Self::Flag, Value::Boolean(flag)) => Some(Datum::Flag(*flag)),
-            (Self::Word(words), Value::Text(text)) => {
-                words.iter().find(|word| *word == text).map(|word| Datum::Word(word))
-            }
+            (Self::Word(words), Value::Text(text)) => match words.iter().find(|word| *word == text) {
+                Some(word) => Some(Datum::Word(word)),
+                None => return Err(one(Wrong::mismatch(self.expected(), found()).near(words, text))),
+            },
             (Self::Statuses, Value::Array(items)) => return read_statuses(items),
             (Self::Headers, Value::Table(entries)) => return headers::read(entries).map(Datum::Headers),
             (Self::HeaderName, Value::Text(text)) => {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::merge::{Merge, table_path};
+use super::merge::Merge;
 use super::problem::{Place, Problem, Problems, quote};
 use super::{Config, env};
 
@@ -128,8 +128,8 @@ impl Loader {
     }
 
     /// Sets one key of one upstream over what files and the environment say of it: for what an operator types for this
-    /// once. The text is read by the key's type, as that of a variable is; the empty text sets the default. Of two for the
-    /// same key the later counts.
+    /// once. The text is read by the key's type, as that of a variable is; the empty text sets the default, or what
+    /// the upstream's profile says instead. Of two for the same key the later counts.
     ///
     /// ```
     /// use steadfast::config::Loader;
@@ -157,7 +157,7 @@ impl Loader {
             }
             Err(message) => Merge::unreadable(&self.table, Problem::new(Place::Everywhere, "", message)),
         };
-        merge.environment(env::read(&self.prefix, &self.env, &table_path(&self.table)));
+        merge.environment(env::read(&self.prefix, &self.env, &self.table));
         self.settings.iter().for_each(|setting| merge.setting(setting));
         let config = merge.finish(&self.prefix, &self.sources)?;
         config.warnings.iter().for_each(|warning| tracing::warn!(key = warning.path(), "{}", warning.message()));

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::Config;
 use super::draft::{self, check_name, join};
 use super::env::{Environment, Variable, value_of};
-use super::file::{self, MOST_UPSTREAMS, Section, UPSTREAMS, unknown_key};
+use super::file::{self, MOST, Section, Subject, unknown_key};
 use super::keys::{self, KEYS};
 use super::loader::{Setting, Source};
 use super::nearest::{fold, nearest};
@@ -21,11 +21,11 @@ use super::problem::{Origin, Place, Problem, Problems, Warning, quote};
 pub(super) struct Merge {
     root: String,
     sections: Vec<Section>,
-    /// The index of each upstream by its folded name.
-    by_name: HashMap<String, usize>,
+    /// The index of each upstream and guard by its folded name.
+    by_name: HashMap<(Subject, String), usize>,
     problems: Vec<Problem>,
     warnings: Vec<Warning>,
-    /// Of each file that defines no upstream, why.
+    /// Of each file that defines nothing, why.
     nothing: Vec<Problem>,
     /// Whether some file could not be read, so that what seems missing may stand there.
     blind: bool,
@@ -59,26 +59,32 @@ impl Merge {
         Self { root: root.to_owned(), ..Self::default() }
     }
 
-    fn path(&self, upstream: &str) -> String {
-        join(&table_path(&self.root), upstream)
+    fn path(&self, subject: Subject, name: &str) -> String {
+        join(&table_path(&self.root, subject), name)
     }
 
-    /// Adds a file's upstream, unless its name is taken (B14).
+    fn index(&self, subject: Subject, name: &str) -> Option<usize> {
+        self.by_name.get(&(subject, fold(name))).copied()
+    }
+
+    /// Adds what a file defines, unless its name is taken (B14).
     fn section(&mut self, section: Section) {
-        let Some(twin) = self.by_name.get(&fold(&section.name)).and_then(|index| self.sections.get(*index)) else {
+        let subject = section.subject;
+        let Some(twin) = self.index(subject, &section.name).and_then(|index| self.sections.get(index)) else {
             return self.add(section);
         };
         let message = if twin.name == section.name {
-            format!("already defined at {}; an upstream stands in one file", twin.origin)
+            let what = if subject == Subject::Upstream { "an upstream" } else { "a guard" };
+            format!("already defined at {}; {what} stands in one file", twin.origin)
         } else {
             let why = "names are one if they differ only in case or in `-` and `_`";
             format!("already defined at {} as {}; {why}", twin.origin, quote(&twin.name))
         };
-        self.problems.push(Problem::new(Place::At(section.origin), self.path(&section.name), message));
+        self.problems.push(Problem::new(Place::At(section.origin), self.path(subject, &section.name), message));
     }
 
     fn add(&mut self, section: Section) {
-        self.by_name.insert(fold(&section.name), self.sections.len());
+        self.by_name.insert((section.subject, fold(&section.name)), self.sections.len());
         self.sections.push(section);
     }
 
@@ -86,21 +92,22 @@ impl Merge {
         self.problems.extend(environment.problems);
         self.warnings.extend(environment.warnings);
         for variable in environment.variables {
-            if !self.by_name.contains_key(&variable.upstream) {
+            if self.index(variable.subject, &variable.of).is_none() {
                 let origin = Origin::Env { variable: variable.name.clone() };
-                self.add(Section::new(variable.upstream.clone(), origin));
+                self.add(Section::new(variable.subject, variable.of.clone(), origin));
             }
             self.variable(variable);
         }
     }
 
-    /// Adds one variable to its upstream.
+    /// Adds one variable to its upstream or guard.
     fn variable(&mut self, variable: Variable) {
-        let Some(section) = self.by_name.get(&variable.upstream).and_then(|index| self.sections.get_mut(*index)) else {
+        let index = self.index(variable.subject, &variable.of);
+        let Some(section) = index.and_then(|index| self.sections.get_mut(index)) else {
             return;
         };
         let key = &KEYS[variable.key];
-        let path = join(&join(&table_path(&self.root), &section.name), key.name);
+        let path = join(&join(&table_path(&self.root, variable.subject), &section.name), key.name);
         let origin = Origin::Env { variable: variable.name };
         let datum = match key.kind.read(&variable.value.anywhere()) {
             Ok(datum) => datum,
@@ -132,15 +139,16 @@ impl Merge {
     pub(super) fn setting(&mut self, setting: &Setting) {
         let Setting { upstream, key: name, text } = setting;
         let place = || Place::At(Origin::Override);
-        let known = self.by_name.get(&fold(upstream)).and_then(|index| self.sections.get(*index));
-        let path = join(&self.path(known.map_or(upstream, |section| &section.name)), name);
-        let Some(index) = keys::find(name) else {
-            return self.problems.push(unknown_key(place(), path, name));
+        let subject = Subject::Upstream;
+        let known = self.index(subject, upstream).and_then(|index| self.sections.get(index));
+        let path = join(&self.path(subject, known.map_or(upstream, |section| &section.name)), name);
+        let Some(index) = subject.find(name) else {
+            return self.problems.push(unknown_key(subject, place(), path, name));
         };
         if known.is_none() {
-            self.add(Section::new(upstream.clone(), Origin::Override));
+            self.add(Section::new(subject, upstream.clone(), Origin::Override));
         }
-        let Some(section) = self.by_name.get(&fold(upstream)).and_then(|index| self.sections.get_mut(*index)) else {
+        let Some(section) = self.index(subject, upstream).and_then(|index| self.sections.get_mut(index)) else {
             return;
         };
         if text.is_empty() {
@@ -162,21 +170,27 @@ impl Merge {
         let missing: Vec<Problem> =
             self.sections.iter().filter_map(|section| self.missing_address(section, prefix)).collect();
         self.problems.extend(missing);
-        let mut upstreams = Vec::new();
-        for section in std::mem::take(&mut self.sections) {
-            let path = self.path(&section.name);
-            if let Some((effective, warnings)) = section.draft.finish(&section.name, &path, &mut self.problems) {
-                upstreams.push(effective);
-                self.warnings.extend(warnings);
+        self.warn_of_guards();
+        let (mut upstreams, mut guards) = (Vec::new(), Vec::new());
+        for Section { subject, name, draft, .. } in std::mem::take(&mut self.sections) {
+            let path = self.path(subject, &name);
+            match subject {
+                Subject::Upstream => {
+                    if let Some((effective, warnings)) = draft.finish(&name, &path, &mut self.problems) {
+                        upstreams.push(effective);
+                        self.warnings.extend(warnings);
+                    }
+                }
+                Subject::Guard => guards.extend(draft.finish_guard(&name, &path, &mut self.problems)),
             }
         }
-        if upstreams.is_empty() && self.problems.is_empty() {
+        if upstreams.is_empty() && guards.is_empty() && self.problems.is_empty() {
             self.problems = self.no_upstreams(prefix);
         }
         if self.problems.is_empty() {
             let overlooked = |nothing: Problem| Warning { path: String::new(), message: nothing.to_string() };
             self.warnings.extend(self.nothing.into_iter().map(overlooked));
-            return Ok(Config { upstreams, warnings: self.warnings });
+            return Ok(Config { upstreams, guards, warnings: self.warnings });
         }
         let rank = |problem: &Problem| files.iter().position(|file| Some(file.name().as_ref()) == problem.file());
         self.problems.sort_by_cached_key(|problem| {
@@ -200,50 +214,67 @@ impl Merge {
     fn check_names(&mut self) {
         for section in &self.sections {
             // Those of the files were checked where they stand.
-            if let (false, Err(wrong)) = (is_of_a_file(section), check_name(&section.name)) {
-                let path = join(&table_path(&self.root), &section.name);
+            if let (false, Err(wrong)) = (is_of_a_file(section), check_name(section.subject, &section.name)) {
+                let path = self.path(section.subject, &section.name);
                 self.problems.extend(draft::problems(vec![wrong], &path, |_| section.origin.clone()));
             }
         }
-        if self.sections.len() > MOST_UPSTREAMS {
-            let message = format!("expected at most {MOST_UPSTREAMS} upstreams; found {}", self.sections.len());
-            self.problems.push(Problem::new(Place::Everywhere, table_path(&self.root), message));
+        for subject in Subject::ALL {
+            let number = self.sections.iter().filter(|section| section.subject == subject).count();
+            if number > MOST {
+                let message = format!("expected at most {MOST} {}; found {number}", subject.table());
+                self.problems.push(Problem::new(Place::Everywhere, table_path(&self.root, subject), message));
+            }
         }
+    }
+
+    /// A guard needs no key, so that nothing is missing of one whose name is misspelt in a variable.
+    fn warn_of_guards(&mut self) {
+        let guards = || self.sections.iter().filter(|section| section.subject == Subject::Guard);
+        let known: Vec<&str> = guards().filter(|guard| is_of_a_file(guard)).map(|guard| guard.name.as_str()).collect();
+        let warnings = guards().filter(|guard| !is_of_a_file(guard)).filter_map(|guard| {
+            let near = nearest(&guard.name, known.iter().copied())?;
+            let message = format!("{}: no file defines this guard; did you mean `{near}`?", guard.origin);
+            Some(Warning { path: self.path(Subject::Guard, &guard.name), message })
+        });
+        let warnings: Vec<Warning> = warnings.collect();
+        self.warnings.extend(warnings);
     }
 
     /// The problem of an upstream without an address, unless it may stand where nothing could be read.
     fn missing_address(&self, section: &Section, prefix: &str) -> Option<Problem> {
-        let index = keys::find("base_url")?;
+        let index = keys::find("base_url").filter(|_| section.subject == Subject::Upstream)?;
         if self.blind || section.draft.given(index).is_some() || section.draft.is_refused(index) {
             return None;
         }
         let variable = format!("${prefix}UPSTREAMS__{}__BASE_URL", fold(&section.name).to_ascii_uppercase());
-        let known = self.sections.iter().filter(|other| is_of_a_file(other));
+        let known = self.sections.iter().filter(|other| other.subject == section.subject && is_of_a_file(other));
         let near = nearest(&section.name, known.map(|other| other.name.as_str()));
         let (path, meant, message) = match (is_of_a_file(section), near) {
             (true, _) => {
-                let path = join(&self.path(&section.name), "base_url");
+                let path = join(&self.path(section.subject, &section.name), "base_url");
                 (path, None, format!("missing; set it here or in {variable}"))
             }
             (false, Some(near)) => {
                 let message = format!("no file defines this upstream; did you mean `{near}`?");
-                (self.path(&section.name), Some(near.to_owned()), message)
+                (self.path(section.subject, &section.name), Some(near.to_owned()), message)
             }
             (false, None) => {
                 let message = format!("no file defines this upstream, and {variable} is not set");
-                (self.path(&section.name), None, message)
+                (self.path(section.subject, &section.name), None, message)
             }
         };
         Some(Problem { nearest: meant, ..Problem::new(Place::At(section.origin.clone()), path, message) })
     }
 }
 
-/// Whether a file defines this upstream.
+/// Whether a file defines it.
 fn is_of_a_file(section: &Section) -> bool {
     matches!(section.origin, Origin::File { .. })
 }
 
-/// The path of the table of upstreams.
-pub(super) fn table_path(root: &str) -> String {
-    if root.is_empty() { UPSTREAMS.to_owned() } else { format!("{root}.{UPSTREAMS}") }
+/// The path of the table of upstreams, or of guards.
+pub(super) fn table_path(root: &str, subject: Subject) -> String {
+    let table = subject.table();
+    if root.is_empty() { table.to_owned() } else { format!("{root}.{table}") }
 }

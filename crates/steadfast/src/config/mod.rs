@@ -7,6 +7,8 @@
 //! | `value`, `datum` | a value as it was given, and once it has been checked |
 //! | `draft`, `pairs`, `effective` | checked values and their origins, what no single key can judge, and the settings in force |
 //! | `builder` | values from code |
+//! | `guard` | the keys that a guard has |
+//! | `profile` | values for sorts of upstreams, as data |
 //! | `document`, `file` | values from a TOML file, with their places |
 //! | `env` | values from environment variables |
 //! | `loader`, `merge` | the sources, and which of them wins |
@@ -21,6 +23,7 @@ mod duration;
 mod effective;
 mod env;
 mod file;
+mod guard;
 mod headers;
 pub(crate) mod keys;
 mod kind;
@@ -29,6 +32,7 @@ mod merge;
 mod nearest;
 mod pairs;
 mod problem;
+mod profile;
 mod reference;
 mod schema;
 mod settings;
@@ -36,12 +40,14 @@ mod value;
 
 pub use builder::SettingsBuilder;
 pub(crate) use builder::check;
-pub use effective::{Config, Effective, Entry};
+pub use effective::{Config, Effective, Entry, UnknownGuard};
+pub use guard::GuardSettings;
 pub(crate) use keys::with_keys;
 pub use keys::{KEYS, Key};
 pub use loader::Loader;
 pub(crate) use problem::Place;
 pub use problem::{Origin, Problem, Problems, Warning};
+pub use profile::Profile;
 pub use reference::reference;
 pub use schema::schema;
 pub use settings::Settings;

@@ -6,12 +6,16 @@
 
 use std::fmt;
 
+use super::Profile;
+
 /// Where an effective value came from.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Origin {
     /// Nobody set it: the default.
     Default,
+    /// Nobody set it: the value of the profile that somebody named.
+    Profile(Profile),
     /// A configuration file.
     File {
         /// The file, as it was named to the loader.
@@ -36,6 +40,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
+            Self::Profile(profile) => write!(f, "profile {profile}"),
             Self::File { file, line, column } => write!(f, "{}:{line}:{column}", clean(file, 300)),
             Self::Env { variable } => write!(f, "${}", clean(variable, 300)),
             Self::Builder => f.write_str("builder"),
@@ -134,7 +139,8 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::At(Origin::Builder | Origin::Override | Origin::Default) | Place::Everywhere => {}
+            Place::At(Origin::Builder | Origin::Override | Origin::Profile(_) | Origin::Default)
+            | Place::Everywhere => {}
             Place::At(origin) => write!(f, "{origin}: ")?,
             Place::File(file) => write!(f, "{}: ", clean(file, 300))?,
         }

@@ -14,14 +14,14 @@ use serde_json::{Map, Value, json};
 
 use super::datum::plain;
 use super::draft::LONGEST_NAME;
-use super::file::{MOST_UPSTREAMS, UPSTREAMS};
+use super::file::{MOST, Subject};
 use super::headers;
 use super::keys::{KEYS, Key};
 use super::kind::{Kind, LONGEST_HOST_NAME, LONGEST_TEXT, MOST_PATHS, STATUSES};
 use super::loader::root_of;
 use super::problem::{Place, Problem, Problems};
 
-/// The schema of a configuration file, in JSON Schema draft 2020-12, whose upstreams stand below the root table `table`:
+/// The schema of a configuration file, in JSON Schema draft 2020-12, whose upstreams and guards stand below the root table `table`:
 /// empty for the top level, or names with dots such as `plugin.http`, as for [`Loader::table`](super::Loader::table).
 ///
 /// Below the root table whatever the reader does not know is refused; beside it anything is allowed, as the reader does
@@ -40,37 +40,48 @@ use super::problem::{Place, Problem, Problems};
 /// `table` is not the name of a table.
 pub fn schema(table: &str) -> Result<Value, Problems> {
     let root = root_of(table).map_err(|message| Problems::from_iter([Problem::new(Place::Everywhere, "", message)]))?;
-    let upstreams =
-        json!({ "type": "object", "properties": { UPSTREAMS: upstreams() }, "additionalProperties": false });
+    let tables: Map<String, Value> =
+        Subject::ALL.iter().map(|subject| (subject.table().to_owned(), tables(*subject))).collect();
+    let below_root = json!({ "type": "object", "properties": tables, "additionalProperties": false });
     let nest = |below: Value, name: &String| json!({ "type": "object", "properties": { name: below } });
-    let mut schema = root.iter().rev().fold(upstreams, nest);
+    let mut schema = root.iter().rev().fold(below_root, nest);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    schema["title"] = json!("Upstreams that are called through Steadfast");
+    schema["title"] = json!("Upstreams that are called through Steadfast, and guards");
     Ok(schema)
 }
 
-/// The table of upstreams.
-fn upstreams() -> Value {
-    let properties: Map<String, Value> = KEYS.iter().map(|key| (key.name.to_owned(), property(key))).collect();
-    let upstream = json!({
-        "description": "One upstream. Its base_url is required, here or in an environment variable.",
+/// The table of upstreams, or of guards.
+fn tables(subject: Subject) -> Value {
+    let keys = KEYS.iter().enumerate().filter(|(key, _)| subject.takes(*key));
+    let properties: Map<String, Value> = keys.map(|(_, key)| (key.name.to_owned(), property(subject, key))).collect();
+    let what = match subject {
+        Subject::Upstream => "One upstream. Its base_url is required, here or in an environment variable.",
+        Subject::Guard => "One guard. What is not said here stays as the code says.",
+    };
+    let one = json!({
+        "description": what,
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
     });
     json!({
-        "description": format!("The upstreams by name: 1 to {LONGEST_NAME} of A-Z a-z 0-9 _ -"),
+        "description": format!("The {} by name: 1 to {LONGEST_NAME} of A-Z a-z 0-9 _ -", subject.table()),
         "type": "object",
-        "patternProperties": { format!("^[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}$"): upstream },
+        "patternProperties": { format!("^[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}$"): one },
         "additionalProperties": false,
-        "maxProperties": MOST_UPSTREAMS,
+        "maxProperties": MOST,
     })
 }
 
 /// One key: its rules, and what an editor shows of it.
-fn property(key: &Key) -> Value {
+fn property(subject: Subject, key: &Key) -> Value {
     let mut property = rules(&key.kind);
     let (meaning, kind, bounds, default) = (key.meaning(), key.type_name(), key.bounds(), key.default_text());
+    // What holds for a guard that nothing is said of, only the code knows.
+    if subject == Subject::Guard {
+        property["description"] = json!(format!("{meaning}\n\nType: {kind}, {bounds}. Default: as the code says."));
+        return property;
+    }
     property["description"] = json!(format!("{meaning}\n\nType: {kind}, {bounds}. Default: {default}."));
     if let Some(default) = key.default() {
         property["default"] = default.json();

@@ -11,6 +11,7 @@ use steadfast_http::{BaseUrl, StatusSet};
 use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
 
+use super::Profile;
 use crate::transport::{HttpVersion, KEPT_BYTES, Proxy};
 
 /// One upstream's effective settings. Made by the builder or by the configuration reader, which check every bound;
@@ -22,6 +23,9 @@ pub struct Settings {
     pub name: String,
     /// Where it is: an absolute http(s) URL whose path is a prefix of every request's. Required.
     pub base_url: BaseUrl,
+    /// The sort of upstream, whose settings hold for each key that nobody sets. Default unset: the defaults hold, which are
+    /// named here.
+    pub profile: Option<Profile>,
     /// Opening TCP and TLS (and CONNECT in front). Default 2s; above 0s, at most 24h.
     pub connect_timeout: Duration,
     /// Each wait for the next piece of the response. Default 10s; above 0s, at most 24h.
@@ -145,6 +149,7 @@ impl Settings {
         Self {
             name: name.into(),
             base_url,
+            profile: None,
             connect_timeout: Duration::from_secs(2),
             read_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(10),

@@ -8,7 +8,7 @@ use steadfast_policy::backoff::Jitter;
 use steadfast_policy::line::RateStyle;
 
 use super::problem::quote;
-use super::{duration, keys};
+use super::{Profile, duration, keys};
 use crate::transport::{HttpVersion, Proxy};
 
 /// A given value.
@@ -143,6 +143,12 @@ impl Input for RateStyle {
 impl Input for HttpVersion {
     fn into_value(self) -> Value {
         keys::word_of(&keys::HTTP_VERSIONS, self).into_value()
+    }
+}
+
+impl Input for Profile {
+    fn into_value(self) -> Value {
+        self.name().into_value()
     }
 }
 

@@ -6,57 +6,117 @@ use std::time::Duration;
 use steadfast_policy::backoff::Backoff;
 use steadfast_policy::breaker::BreakerConfig;
 use steadfast_policy::budget::BudgetConfig;
-use steadfast_policy::line::{LineConfig, RateConfig};
+use steadfast_policy::line::{LineConfig, MAX_WINDOW_LIMIT, RateConfig, RateStyle};
 use steadfast_policy::retry::RetryRules;
 
+use super::limits::{Limits, put};
 use super::{Guard, Guarded};
 use crate::clock::Clock;
-use crate::config::{Problem, Problems, check};
+use crate::config::{Config, GuardSettings, Origin, Place, Problem, Problems, Profile, check};
 use crate::event::{Event, EventHook};
 use crate::upstream::{Rules, Setup, Upstream};
 
 /// Sets a [`Guard`] up. What is not said keeps its default.
+///
+/// Of two that say the same, an operator's configuration ([`settings`](Self::settings)) wins over a setter, a setter over a
+/// [`profile`](Self::profile), and a profile over the default, in whatever order the methods are called.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct GuardBuilder {
     name: Arc<str>,
-    total_timeout: Duration,
+    /// The deadline of this kind of guard.
+    kind: Duration,
+    profile: Option<Profile>,
+    settings: Option<Box<GuardSettings>>,
+    total_timeout: Option<Duration>,
     attempt_timeout: Option<Duration>,
-    attempts: u32,
-    backoff: Backoff,
+    attempts: Option<u32>,
+    backoff: Option<Backoff>,
     max_retry_after: Option<Duration>,
     breaker: Option<BreakerConfig>,
+    has_breaker: bool,
     budget: Option<BudgetConfig>,
+    has_budget: bool,
+    /// Slots, and the longest wait for one.
+    bulkhead: Option<(u32, Duration)>,
     has_bulkhead: bool,
-    line: LineConfig,
+    rate: Option<RateConfig>,
     seed: Option<u64>,
     clock: Clock,
     events: EventHook,
 }
 
 impl GuardBuilder {
-    pub(super) fn new(name: &str, total_timeout: Duration) -> Self {
+    pub(super) fn new(name: &str, kind: Duration) -> Self {
         Self {
             name: Arc::from(name),
-            total_timeout,
+            kind,
+            profile: None,
+            settings: None,
+            total_timeout: None,
             attempt_timeout: None,
-            attempts: 3,
-            backoff: Backoff::default(),
+            attempts: None,
+            backoff: None,
             max_retry_after: None,
-            breaker: Some(BreakerConfig::default()),
-            budget: Some(BudgetConfig::default()),
+            breaker: None,
+            has_breaker: true,
+            budget: None,
+            has_budget: true,
+            bulkhead: None,
             has_bulkhead: true,
-            line: LineConfig::default(),
+            rate: None,
             seed: None,
             clock: Clock::system(),
             events: EventHook::default(),
         }
     }
 
+    /// The values of a profile, of those keys that a guard has, for all that no setter sets: they stand above the defaults
+    /// and the deadline of the kind. See `docs/profiles.md`.
+    ///
+    /// ```
+    /// use steadfast::Guard;
+    /// use steadfast::config::Profile;
+    ///
+    /// // As patient as a mail relay asks for, but for this one's limit.
+    /// let relay = Guard::job("relay").profile(Profile::Mail).attempts(1).build()?;
+    /// # Ok::<(), steadfast::config::Problems>(())
+    /// ```
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = Some(profile);
+        self
+    }
+
+    /// What an operator's configuration says of this guard: it wins over every setter. A profile that it names stands in the
+    /// place of the code's. It tunes a policy that is there: one that the code switches off stays off.
+    pub fn settings(mut self, settings: &GuardSettings) -> Self {
+        self.settings = Some(Box::new(settings.clone()));
+        self
+    }
+
+    /// The same, of the table `[guards.<name>]` for this guard's name; without one, nothing changes.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use steadfast::Guard;
+    /// use steadfast::config::Loader;
+    ///
+    /// let file = "[guards.tariffs]\ntotal_timeout = \"4s\"\nmax_concurrent = 10";
+    /// let config = Loader::new().text("steadfast.toml", file).load()?;
+    /// let tariffs = Guard::database("tariffs").attempts(2).configured(&config).build()?;
+    /// # Ok::<(), steadfast::config::Problems>(())
+    /// ```
+    pub fn configured(self, config: &Config) -> Self {
+        match config.guard_settings(&self.name) {
+            Some(settings) => self.settings(settings),
+            None => self,
+        }
+    }
+
     /// The deadline of a call, retries and waits included. 30 s, 10 s for a database, 300 s for a job; above zero and at
     /// most a day.
     pub fn total_timeout(mut self, timeout: Duration) -> Self {
-        self.total_timeout = timeout;
+        self.total_timeout = Some(timeout);
         self
     }
 
@@ -68,13 +128,13 @@ impl GuardBuilder {
 
     /// Tries in all, the first included, for errors that may be retried. 3; at least 1.
     pub fn attempts(mut self, attempts: u32) -> Self {
-        self.attempts = attempts.max(1);
+        self.attempts = Some(attempts.max(1));
         self
     }
 
     /// The waits between attempts. 0.1 s doubling up to 2 s, full jitter.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
-        self.backoff = backoff;
+        self.backoff = Some(backoff);
         self
     }
 
@@ -87,34 +147,32 @@ impl GuardBuilder {
 
     /// The circuit breaker. On, with the defaults of the configuration.
     pub fn breaker(mut self, breaker: BreakerConfig) -> Self {
-        self.breaker = Some(breaker);
+        (self.breaker, self.has_breaker) = (Some(breaker), true);
         self
     }
 
     /// No circuit breaker: no number of failures stops the next call.
     pub fn without_breaker(mut self) -> Self {
-        self.breaker = None;
+        self.has_breaker = false;
         self
     }
 
     /// The retry budget. On, with the defaults of the configuration. Its gate alone is switched off by
     /// [`BudgetConfig::gate`].
     pub fn retry_budget(mut self, budget: BudgetConfig) -> Self {
-        self.budget = Some(budget);
+        (self.budget, self.has_budget) = (Some(budget), true);
         self
     }
 
     /// No retry budget: a call may use all its attempts, whatever others did.
     pub fn without_retry_budget(mut self) -> Self {
-        self.budget = None;
+        self.has_budget = false;
         self
     }
 
     /// At most so many at once, each waiting for its slot at most `wait`. 50 and 0.5 s.
     pub fn max_concurrent(mut self, slots: u32, wait: Duration) -> Self {
-        self.line.slots = slots;
-        self.line.slot_wait = wait;
-        self.has_bulkhead = true;
+        (self.bulkhead, self.has_bulkhead) = (Some((slots, wait)), true);
         self
     }
 
@@ -126,7 +184,7 @@ impl GuardBuilder {
 
     /// A rate limit for each key. Off.
     pub fn rate_limit(mut self, rate: RateConfig) -> Self {
-        self.line.rate = Some(rate);
+        self.rate = Some(rate);
         self
     }
 
@@ -148,6 +206,25 @@ impl GuardBuilder {
         self
     }
 
+    /// Under another name.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.name = Arc::from(name);
+        self
+    }
+
+    /// One of several with the same settings: they share the name's beginning and the clock, and no chance.
+    pub(super) fn for_key(self, key: &str) -> Self {
+        let name = format!("{}/{key}", self.name);
+        Self { name: Arc::from(name), ..self }
+    }
+
+    /// Chance of its own, if there is a seed, and the same each time.
+    pub(super) fn seeded_by(mut self, key: &str) -> Self {
+        let seed = self.seed.or_else(|| self.clock.seed());
+        self.seed = seed.map(|seed| key.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME)));
+        self
+    }
+
     /// The guard.
     ///
     /// # Errors
@@ -162,45 +239,82 @@ impl GuardBuilder {
 
     /// The guard, unchecked.
     pub(crate) fn assemble(self) -> Guard {
-        let rules = Rules {
-            total_timeout: self.total_timeout,
-            attempt_timeout: self.attempt_timeout,
-            timeout_evidence: Duration::from_secs(1),
-            retry: RetryRules {
-                attempts: self.attempts,
-                backoff: self.backoff,
-                max_retry_after: self.max_retry_after.unwrap_or(self.total_timeout),
-                retry_after_jitter: Duration::ZERO,
-            },
-        };
-        let breaker = self.breaker.unwrap_or_else(never_opens);
-        let line = if self.has_bulkhead { self.line } else { LineConfig { slots: u32::MAX, ..self.line } };
-        let setup = Setup {
-            breaker: BreakerConfig { probe_lease: self.total_timeout, ..breaker },
-            budget: self.budget.unwrap_or_else(pays_for_all),
-            line,
-            seed: self.seed,
-        };
-        let upstream = Upstream::new(self.name, setup, self.clock, self.events);
-        upstream.allow_calls_of(rules.total_timeout);
-        Guard(Arc::new(Guarded::new(Arc::new(upstream), rules, self.seed)))
+        self.assemble_with(|_| {})
     }
 
-    fn problems(&self) -> Vec<Problem> {
-        let mut problems = check("total_timeout", self.total_timeout);
-        problems.extend(self.attempt_timeout.into_iter().flat_map(|timeout| check("attempt_timeout", timeout)));
-        problems.extend(check("backoff_base", self.backoff.base));
-        problems.extend(check("backoff_factor", self.backoff.factor));
-        problems.extend(check("backoff_max", self.backoff.max));
-        problems.extend(check("jitter_max", self.backoff.jitter_max));
-        problems.extend(self.max_retry_after.into_iter().flat_map(|longest| check("max_retry_after", longest)));
-        problems.extend(self.breaker.iter().flat_map(breaker_problems));
-        if self.has_bulkhead {
-            problems.extend(check("max_concurrent", self.line.slots));
-            problems.extend(check("bulkhead_wait", self.line.slot_wait));
+    /// The same, for one whose deadline is not what its other limits are derived from.
+    pub(crate) fn assemble_with(self, adjust: impl FnOnce(&mut Setup)) -> Guard {
+        let seed = self.seed.or_else(|| self.clock.seed());
+        let limits = self.limits();
+        let rules = Rules {
+            total_timeout: limits.total_timeout,
+            attempt_timeout: limits.attempt_timeout,
+            timeout_evidence: limits.timeout_evidence,
+            retry: RetryRules {
+                attempts: limits.attempts,
+                backoff: limits.backoff,
+                max_retry_after: limits.max_retry_after.unwrap_or(limits.total_timeout),
+                retry_after_jitter: limits.retry_after_jitter,
+            },
+        };
+        let breaker = if self.has_breaker { limits.breaker } else { never_opens() };
+        let line = if self.has_bulkhead { limits.line } else { LineConfig { slots: u32::MAX, ..limits.line } };
+        let mut setup = Setup {
+            breaker: BreakerConfig { probe_lease: limits.total_timeout, ..breaker },
+            budget: if self.has_budget { limits.budget } else { pays_for_all() },
+            line,
+            seed,
+        };
+        adjust(&mut setup);
+        let upstream = Upstream::new(self.name, setup, self.clock, self.events);
+        upstream.allow_calls_of(rules.total_timeout);
+        Guard(Arc::new(Guarded::new(Arc::new(upstream), rules, seed)))
+    }
+
+    /// All layers, the strongest last.
+    fn limits(&self) -> Limits {
+        let mut limits = Limits::new(self.kind);
+        let named = self.settings.as_ref().and_then(|settings| settings.profile);
+        if let Some(profile) = named.or(self.profile) {
+            limits.overlay(&GuardSettings::of_profile(profile));
         }
-        if let Some(rate) = &self.line.rate {
+        put(&mut limits.total_timeout, self.total_timeout);
+        limits.attempt_timeout = self.attempt_timeout.or(limits.attempt_timeout);
+        put(&mut limits.attempts, self.attempts);
+        put(&mut limits.backoff, self.backoff);
+        limits.max_retry_after = self.max_retry_after.or(limits.max_retry_after);
+        put(&mut limits.breaker, self.breaker.clone());
+        put(&mut limits.budget, self.budget);
+        if let Some((slots, wait)) = self.bulkhead {
+            (limits.line.slots, limits.line.slot_wait) = (slots, wait);
+        }
+        limits.line.rate = self.rate.or(limits.line.rate);
+        if let Some(settings) = &self.settings {
+            limits.overlay(settings);
+        }
+        limits
+    }
+
+    /// Every value that is outside its bounds.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let limits = self.limits();
+        let mut problems = check("total_timeout", limits.total_timeout);
+        problems.extend(limits.attempt_timeout.into_iter().flat_map(|timeout| check("attempt_timeout", timeout)));
+        problems.extend(check("backoff_base", limits.backoff.base));
+        problems.extend(check("backoff_factor", limits.backoff.factor));
+        problems.extend(check("backoff_max", limits.backoff.max));
+        problems.extend(check("jitter_max", limits.backoff.jitter_max));
+        problems.extend(limits.max_retry_after.into_iter().flat_map(|longest| check("max_retry_after", longest)));
+        if self.has_breaker {
+            problems.extend(breaker_problems(&limits.breaker));
+        }
+        if self.has_bulkhead {
+            problems.extend(check("max_concurrent", limits.line.slots));
+            problems.extend(check("bulkhead_wait", limits.line.slot_wait));
+        }
+        if let Some(rate) = &limits.line.rate {
             problems.extend(check("rate_limit", rate.limit));
+            problems.extend(more_than_a_window_remembers(rate));
             problems.extend(check("rate_limit_period", rate.period));
             problems.extend(rate.wait.into_iter().flat_map(|wait| check("rate_limit_wait", wait)));
         }
@@ -216,6 +330,21 @@ fn breaker_problems(breaker: &BreakerConfig) -> Vec<Problem> {
     problems.extend(check("breaker_cool_down", breaker.cool_down));
     problems.extend(breaker.cool_down_start.into_iter().flat_map(|start| check("breaker_cool_down_start", start)));
     problems
+}
+
+/// Of the hash FNV-1a, whose offset the seed takes the place of.
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// The window style would quietly keep to less.
+fn more_than_a_window_remembers(rate: &RateConfig) -> Option<Problem> {
+    let is_too_much = rate.style == RateStyle::Window && rate.limit > MAX_WINDOW_LIMIT;
+    is_too_much.then(|| {
+        let expected =
+            format!("at most {MAX_WINDOW_LIMIT} with RateStyle::Window (RateStyle::Smooth takes up to 1000000000)");
+        let message = format!("expected {expected}; found {}", rate.limit);
+        let problem = Problem::new(Place::At(Origin::Builder), "rate_limit", message);
+        Problem { expected: Some(expected), found: Some(rate.limit.to_string()), ..problem }
+    })
 }
 
 /// More failures than there are numbers for.

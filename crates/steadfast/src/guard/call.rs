@@ -33,7 +33,8 @@ pub struct GuardCall<'a, J = Unclassified, B = NoFallback> {
 
 impl<'a> GuardCall<'a> {
     pub(super) fn new(guard: &'a Guard) -> Self {
-        let options = Options { key: "", timeout: None, inherited: None, of_task: true, timeout_is_evidence: true };
+        let (inherited, of_task) = (None, true);
+        let options = Options { key: "", timeout: None, inherited, of_task, timeout_is_evidence: true, bell: None };
         Self { guard, options, judge: Unclassified, fallback: NoFallback }
     }
 }
@@ -53,7 +54,7 @@ impl<'a, J, B> GuardCall<'a, J, B> {
         self.judged_by(Classified(classify))
     }
 
-    fn judged_by<K>(self, judge: K) -> GuardCall<'a, K, B> {
+    pub(crate) fn judged_by<K>(self, judge: K) -> GuardCall<'a, K, B> {
         GuardCall { guard: self.guard, options: self.options, judge, fallback: self.fallback }
     }
 

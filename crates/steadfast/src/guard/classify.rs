@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::error::{Error, ErrorKind};
+
 /// What an error of an operation means to the guard (11.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,11 +25,30 @@ pub enum ErrorClass {
     /// It answered, and said no: a mistake of the caller, nothing found. It says nothing about the dependency's health,
     /// is not retried, and passes through.
     Permanent,
+    /// A limit further in refused to ask it: nothing was sent, so this is no verdict; and the limit would refuse again,
+    /// so it is not retried. A fallback stands in for it.
+    Refused,
 }
 
 impl ErrorClass {
     /// A transient failure, retried after our own backoff.
     pub const TRANSIENT: Self = Self::Transient { retry_after: None };
+
+    /// What an error of a client or guard of ours means to a guard around it, as to every layer of ours: its refusal
+    /// passes through, so that an open breaker further in is never retried (11.3) and opens no other; a deadline that
+    /// passed further in, and an upstream that could not be reached, are [`TRANSIENT`](Self::TRANSIENT).
+    ///
+    /// Whether the work may be done twice is for the caller to know: for what must not be, say [`Failure`](Self::Failure)
+    /// in place of a transient one.
+    pub fn of_limit(limit: &Error) -> Self {
+        match limit.kind() {
+            ErrorKind::Timeout | ErrorKind::Unreachable => Self::TRANSIENT,
+            ErrorKind::InvalidRequest => Self::Permanent,
+            ErrorKind::CircuitOpen | ErrorKind::BulkheadFull | ErrorKind::RateLimited | ErrorKind::Closed => {
+                Self::Refused
+            }
+        }
+    }
 }
 
 /// Says what an operation's errors mean. Made by [`Guard::transient`](crate::Guard::transient) and
@@ -54,7 +75,7 @@ impl<E> Classify<E> for Unclassified {
 
 /// Those that the closure says yes to are transient, all others permanent.
 #[derive(Clone, Copy, Debug)]
-pub struct Transient<P>(pub(super) P);
+pub struct Transient<P>(pub(crate) P);
 
 impl<E, P: Fn(&E) -> bool> Classify<E> for Transient<P> {
     const RETRIES: bool = true;
@@ -66,7 +87,7 @@ impl<E, P: Fn(&E) -> bool> Classify<E> for Transient<P> {
 
 /// The closure says.
 #[derive(Clone, Copy, Debug)]
-pub struct Classified<C>(pub(super) C);
+pub struct Classified<C>(pub(crate) C);
 
 impl<E, C: Fn(&E) -> ErrorClass> Classify<E> for Classified<C> {
     const RETRIES: bool = true;
@@ -79,8 +100,8 @@ impl<E, C: Fn(&E) -> ErrorClass> Classify<E> for Classified<C> {
 /// Takes the wait that the dependency asked for out of the error.
 #[derive(Clone, Copy, Debug)]
 pub struct WithRetryAfter<J, H> {
-    pub(super) judge: J,
-    pub(super) hint: H,
+    pub(crate) judge: J,
+    pub(crate) hint: H,
 }
 
 impl<E, J: Classify<E>, H: Fn(&E) -> Option<Duration>> Classify<E> for WithRetryAfter<J, H> {

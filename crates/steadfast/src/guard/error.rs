@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::classify::ErrorClass;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::report::Report;
 
@@ -68,6 +69,34 @@ impl<E> GuardError<E> {
         }
     }
 
+    /// What it means to a guard around the one that it comes from: a limit what [`ErrorClass::of_limit`] says, an error of
+    /// the operation what `operation` says. So an open breaker further in is not retried further out, nor held against
+    /// the outer breaker.
+    ///
+    /// ```
+    /// # use std::io;
+    /// # use steadfast::{ErrorClass, Guard, GuardError};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let region = Guard::builder("region").attempts(3).build()?;
+    /// let mailer = Guard::builder("mail").attempts(1).build()?;
+    /// mailer.force_open();
+    /// let refused = region
+    ///     .classify(|error: &GuardError<io::Error>| error.class(|_| ErrorClass::TRANSIENT))
+    ///     .call(|| mailer.call(|| async { Ok::<_, io::Error>(()) }))
+    ///     .await
+    ///     .unwrap_err();
+    /// assert_eq!(refused.report().attempt_count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn class(&self, operation: impl FnOnce(&E) -> ErrorClass) -> ErrorClass {
+        match self {
+            Self::Operation { error, .. } => operation(error),
+            Self::Limit { error, .. } => ErrorClass::of_limit(error),
+        }
+    }
+
     /// The operation's own error if that ended the call, for code that is told of it alone.
     ///
     /// # Errors
@@ -104,6 +133,7 @@ impl<E: StdError + 'static> StdError for GuardError<E> {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Operation { error, .. } => error.source(),
+            Self::Limit { error, last: None } => error.source(),
             Self::Limit { last, .. } => last.as_ref().map(|last| last as &(dyn StdError + 'static)),
         }
     }

@@ -4,11 +4,14 @@
 //! What an HTTP client reads off a response, the caller says: which errors another attempt may fix
 //! ([`transient`](Guard::transient)), and what stands in for a value that does not come ([`fallback`](Guard::fallback)).
 
+mod blocking;
 mod builder;
 mod call;
 mod classify;
 mod context;
 mod error;
+mod family;
+mod limits;
 mod operation;
 mod served;
 
@@ -23,6 +26,7 @@ pub use call::GuardCall;
 pub use classify::{Classified, Classify, ErrorClass, Transient, Unclassified, WithRetryAfter};
 pub use context::{Context, IdempotencyKey};
 pub use error::GuardError;
+pub use family::{Guards, LONGEST_KEY, LOOKS, NoGuard};
 pub use served::{Fallback, FallbackValue, FallbackWith, NoFallback, Served};
 
 use context::Keys;
@@ -197,6 +201,16 @@ impl Guard {
         GuardCall::new(self).fallback_with(fallback)
     }
 
+    /// What a guard is made of, for what is built on it.
+    pub(crate) fn parts(&self) -> (&Arc<Upstream>, &Rules) {
+        (&self.0.upstream, &self.0.rules)
+    }
+
+    /// What an operation is told that runs outside of the loop.
+    pub(crate) fn context_of_one(&self) -> Context {
+        Context { attempt: 1, time_left: Duration::MAX, key: self.0.keys.next() }
+    }
+
     /// The state as it is. Taking it changes nothing.
     pub fn snapshot(&self) -> Snapshot {
         self.0.upstream.snapshot()
@@ -226,7 +240,7 @@ impl Guard {
     /// Cancel safe: the guard stays closed to new calls; call it again to wait on.
     pub async fn close(&self) {
         let limit = self.0.upstream.refuse_new_calls();
-        self.0.upstream.ended(limit).await;
+        self.0.upstream.ended(limit, None).await;
     }
 }
 

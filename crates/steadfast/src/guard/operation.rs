@@ -54,11 +54,13 @@ pub(super) fn judged(slow: bool, error: Option<ErrorClass>) -> Judged {
             (Some(Verdict::Paced), Answer::Failed, Advice::Retry, retry_after)
         }
         Some(ErrorClass::Permanent) => (None, Answer::ServerError, Advice::NotRetryable, None),
+        Some(ErrorClass::Refused) => (None, Answer::Failed, Advice::NotRetryable, None),
     };
     let (outcome, result) =
         if error.is_none() { (Outcome::Ok, ResultKind::Response) } else { (Outcome::Error, ResultKind::Failure) };
     let judgement = Judgement { verdict, answer, cause: Cause::Fast, advice, retry_after };
-    Judged { judgement, outcome, sent: Sent::Yes, result }
+    let sent = if error == Some(ErrorClass::Refused) { Sent::No } else { Sent::Yes };
+    Judged { judgement, outcome, sent, result }
 }
 
 /// What an attempt tells them that was cut.

@@ -70,6 +70,7 @@ impl ClientService {
         let retry = if self.manner.retries { own.retry } else { Some(false) };
         let repeat = Repeat::of(&head.method, headers.headers(), retry).map_err(|error| mistaken(error.to_string()))?;
         let options = Options {
+            bell: None,
             key: "",
             timeout: own.timeout,
             inherited: own.inherited(),

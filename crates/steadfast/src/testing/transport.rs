@@ -14,139 +14,12 @@ use http_body_util::BodyExt;
 use steadfast_http::{Fault, Sent};
 use steadfast_policy::Time;
 
+use super::clock::Hang;
+use super::routes::{Pattern, Routes};
+use super::step::{Action, End, Rest, Step};
 use crate::clock::Clock;
 use crate::timer::Timer;
 use crate::transport::{Exchange, ExchangeFuture, Outgoing, Progress, RequestBody, ResponseBody, TransportError};
-
-/// The pieces of a body that follow the head, each so long after the one before.
-#[derive(Clone, Debug, Default)]
-struct Rest {
-    pieces: VecDeque<(Duration, Bytes)>,
-    end: End,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-enum End {
-    #[default]
-    Whole,
-    Cut(Fault),
-    Stall,
-}
-
-/// What the upstream does with one request.
-#[derive(Clone, Debug)]
-pub struct Step {
-    after: Duration,
-    action: Action,
-}
-
-#[derive(Clone, Debug)]
-enum Action {
-    Respond { status: u16, headers: Vec<(String, Vec<u8>)>, body: Bytes, rest: Option<Rest> },
-    Fail { fault: Fault, sent: Sent },
-    Hang,
-    Drip { every: Duration },
-}
-
-impl Step {
-    fn new(action: Action) -> Self {
-        Self { after: Duration::ZERO, action }
-    }
-
-    /// Answers with this status and an empty body.
-    pub fn status(status: u16) -> Self {
-        Self::new(Action::Respond { status, headers: Vec::new(), body: Bytes::new(), rest: None })
-    }
-
-    /// Refuses the connection: nothing is sent.
-    pub fn refuse() -> Self {
-        Self::fail(Fault::Connect, Sent::No)
-    }
-
-    /// Resets the connection after the request was written.
-    pub fn reset() -> Self {
-        Self::fail(Fault::Reset, Sent::Unknown)
-    }
-
-    /// Fails in this way.
-    pub fn fail(fault: Fault, sent: Sent) -> Self {
-        Self::new(Action::Fail { fault, sent })
-    }
-
-    /// Accepts the request and never answers: the read timeout ends it, or an earlier limit.
-    pub fn hang() -> Self {
-        Self::new(Action::Hang)
-    }
-
-    /// Sends a piece of a body for ever, so that no read timeout ends it.
-    pub fn drip(every: Duration) -> Self {
-        Self::new(Action::Drip { every })
-    }
-
-    /// With this response header; values are bytes, as they are on the wire.
-    #[must_use]
-    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
-        if let Action::Respond { headers, .. } = &mut self.action {
-            headers.push((name.to_owned(), value.as_ref().to_vec()));
-        }
-        self
-    }
-
-    /// With this response body.
-    #[must_use]
-    pub fn body(mut self, bytes: impl Into<Bytes>) -> Self {
-        if let Action::Respond { body, .. } = &mut self.action {
-            *body = bytes.into();
-        }
-        self
-    }
-
-    /// With one more piece of the body, so long after the one before it. The head comes at once.
-    #[must_use]
-    pub fn piece(mut self, after: Duration, bytes: impl Into<Bytes>) -> Self {
-        if let Some(rest) = self.rest() {
-            rest.pieces.push_back((after, bytes.into()));
-        }
-        self
-    }
-
-    /// The body fails in this way after its last piece.
-    #[must_use]
-    pub fn cut(mut self, fault: Fault) -> Self {
-        if let Some(rest) = self.rest() {
-            rest.end = End::Cut(fault);
-        }
-        self
-    }
-
-    /// Nothing comes after the last piece, not even the end.
-    #[must_use]
-    pub fn stall(mut self) -> Self {
-        if let Some(rest) = self.rest() {
-            rest.end = End::Stall;
-        }
-        self
-    }
-
-    fn rest(&mut self) -> Option<&mut Rest> {
-        match &mut self.action {
-            Action::Respond { rest, .. } => Some(rest.get_or_insert_default()),
-            _ => None,
-        }
-    }
-
-    /// Whether the upstream gets to see the request.
-    fn reads(&self) -> bool {
-        !matches!(self.action, Action::Fail { sent: Sent::No, .. })
-    }
-
-    /// Takes this long first.
-    #[must_use]
-    pub fn after(mut self, duration: Duration) -> Self {
-        self.after = duration;
-        self
-    }
-}
 
 /// One request that reached the upstream (or, for a refused connection, would have).
 #[derive(Clone, Debug)]
@@ -176,6 +49,7 @@ struct Inner {
 #[derive(Debug)]
 struct State {
     steps: VecDeque<Step>,
+    routes: Routes,
     read_timeout: Duration,
     seen: Vec<Seen>,
     in_flight: usize,
@@ -187,6 +61,7 @@ impl Script {
     pub fn new(clock: impl Into<Clock>, steps: impl IntoIterator<Item = Step>) -> Self {
         let state = State {
             steps: steps.into_iter().collect(),
+            routes: Routes::default(),
             read_timeout: Duration::from_secs(10),
             seen: Vec::new(),
             in_flight: 0,
@@ -203,6 +78,42 @@ impl Script {
     /// Plays these steps from the next request on.
     pub fn play(&self, steps: impl IntoIterator<Item = Step>) {
         self.state().steps = steps.into_iter().collect();
+    }
+
+    /// Plays these steps, the last one for ever, for the requests that `pattern` fits; the main script does not see them.
+    /// One transport can so be several hosts, or several endpoints.
+    ///
+    /// A pattern is a host (`down.example.com`, with its port if that matters), a path (`/invoices/7`; `/invoices/*` for
+    /// all below), or a host and a path, with a method and a space before it if that matters (`POST /payments`). Where
+    /// several fit, the route that was set last has the request. The same pattern again replaces its steps.
+    ///
+    /// ```
+    /// use steadfast::ServiceClient;
+    /// use steadfast::testing::{Script, Step, fake_clock};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let time = fake_clock();
+    /// let network = Script::new(&time, [Step::status(404)]);
+    /// network.route("api.example.com", [Step::status(503), Step::reset(), Step::status(200)]);
+    /// network.route("POST api.example.com/orders", [Step::status(201)]);
+    ///
+    /// let api = ServiceClient::builder("http://api.example.com").transport(network.clone()).build()?;
+    /// assert_eq!(api.get("/users").send().await?.status(), 200);
+    /// assert_eq!(api.post("/orders").send().await?.status(), 201);
+    /// assert_eq!(network.requests_to("GET api.example.com/users"), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn route(&self, pattern: &str, steps: impl IntoIterator<Item = Step>) {
+        let steps = steps.into_iter().collect();
+        self.state().routes.set(Pattern::new(pattern), steps);
+    }
+
+    /// How many requests there were that this pattern fits, as [`route`](Self::route) reads it.
+    pub fn requests_to(&self, pattern: &str) -> usize {
+        let pattern = Pattern::new(pattern);
+        self.state().seen.iter().filter(|seen| pattern.fits(&seen.method, &seen.uri)).count()
     }
 
     /// Every request so far.
@@ -229,13 +140,12 @@ impl Script {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn arrive(&self) -> (Step, Serving) {
+    fn arrive(&self, head: &http::request::Parts) -> (Step, Serving) {
         let mut state = self.state();
-        let step = match state.steps.len() {
-            0 => Step::status(200),
-            1 => state.steps.front().cloned().unwrap_or_else(|| Step::status(200)),
-            _ => state.steps.pop_front().unwrap_or_else(|| Step::status(200)),
-        };
+        let State { steps, routes, .. } = &mut *state;
+        let steps = routes.find(&head.method, &head.uri).unwrap_or(steps);
+        let last = if steps.len() > 1 { steps.pop_front() } else { steps.front().cloned() };
+        let step = last.unwrap_or_else(|| Step::status(200));
         state.in_flight += 1;
         state.peak = state.peak.max(state.in_flight);
         drop(state);
@@ -261,7 +171,7 @@ impl Exchange for Script {
     fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a> {
         Box::pin(async move {
             let (head, body) = outgoing.request.into_parts();
-            let (step, serving) = self.arrive();
+            let (step, serving) = self.arrive(&head);
             let clock = &self.0.clock;
             let body = if step.reads() {
                 progress.hand_over();
@@ -271,7 +181,7 @@ impl Exchange for Script {
             };
             self.see(head, body);
             if !step.after.is_zero() {
-                clock.wait(step.after).await;
+                clock.work(step.after).await;
             }
             match step.action {
                 Action::Respond { status, headers, body, rest } => {
@@ -286,11 +196,11 @@ impl Exchange for Script {
                 }
                 Action::Hang => {
                     let timeout = self.state().read_timeout;
-                    clock.wait(timeout).await;
+                    clock.work(timeout).await;
                     Err(TransportError::new(Fault::ReadTimeout, Sent::Unknown))
                 }
                 Action::Drip { every } => loop {
-                    clock.wait(every).await;
+                    clock.work(every).await;
                 },
             }
         })
@@ -313,9 +223,10 @@ struct Playing {
     clock: Clock,
     pieces: VecDeque<(Duration, Bytes)>,
     end: End,
-    timer: Pin<Box<Timer>>,
+    timer: Pin<Box<Timer<'static>>>,
     /// When the next piece comes.
     at: Time,
+    stall: Hang,
     _serving: Serving,
 }
 
@@ -326,7 +237,15 @@ impl Playing {
             pieces.push_front((Duration::ZERO, first));
         }
         let at = clock.now() + pieces.front().map_or(Duration::ZERO, |(after, _)| *after);
-        Self { clock, pieces, end: rest.end, timer: Box::pin(Timer::new()), at, _serving: serving }
+        Self {
+            clock,
+            pieces,
+            end: rest.end,
+            timer: Box::pin(Timer::new()),
+            at,
+            stall: Hang::default(),
+            _serving: serving,
+        }
     }
 }
 
@@ -340,10 +259,13 @@ impl Body for Playing {
             return match this.end {
                 End::Whole => Poll::Ready(None),
                 End::Cut(fault) => Poll::Ready(Some(Err(TransportError::new(fault, Sent::Yes)))),
-                End::Stall => Poll::Pending,
+                End::Stall => {
+                    this.stall.poll(cx, &this.clock);
+                    Poll::Pending
+                }
             };
         }
-        ready!(this.timer.as_mut().poll_until(cx, &this.clock, this.at));
+        ready!(this.timer.as_mut().poll_work(cx, &this.clock, this.at));
         let piece = this.pieces.pop_front().map(|(_, bytes)| bytes).unwrap_or_default();
         this.at = this.clock.now() + this.pieces.front().map_or(Duration::ZERO, |(after, _)| *after);
         Poll::Ready(Some(Ok(Frame::data(piece))))

@@ -245,6 +245,25 @@ fn c8_2_a_blocking_call_has_the_context_of_its_thread() {
     assert_eq!(header(&world, 1, "x-request-id"), None);
 }
 
+/// A guard's work on another thread, and on this one: for the same request, within its deadline.
+#[test]
+fn c1_1_blocking_work_has_the_context_of_who_asked_for_it() {
+    let clock = VirtualClock::new();
+    let guard = Guard::builder("db").clock(clock.clone()).build().unwrap();
+    let here = |left| {
+        let here = context::current().map(|here| here.request_id().unwrap_or_default().to_owned());
+        Ok::<_, io::Error>((here, left))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let call = guard.call_on_thread(move |context| here(context.time_left));
+    let limited = || served("a").with_time_left(secs(3));
+    let found = runtime.block_on(context::scope_on(&clock.clone().into(), limited(), call)).unwrap();
+    assert_eq!(found, (Some("req-a".to_owned()), secs(3)));
+    let blocking = || guard.key("x").call_blocking_with(|context| here(context.time_left)).unwrap();
+    assert_eq!(context::scope_blocking_on(&clock.clone().into(), limited(), blocking), found);
+    assert_eq!(blocking(), (None, secs(30)));
+}
+
 /// S110-S112: through a queue, as a job's payload.
 #[test]
 fn s110_a_job_keeps_request_id_and_trace_and_never_the_bearer() {

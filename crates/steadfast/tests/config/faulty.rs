@@ -1,4 +1,4 @@
-//! Eleven faulty files, each with what is said about it: the lines of its head that begin with `#! `.
+//! Twelve faulty files, each with what is said about it: the lines of its head that begin with `#! `.
 
 use std::fs;
 use std::path::{MAIN_SEPARATOR, Path};
@@ -10,7 +10,7 @@ fn each_faulty_file_is_refused_in_its_words() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/config/faulty");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    assert_eq!(files.len(), 11);
+    assert_eq!(files.len(), 12);
     for path in files {
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let text = fs::read_to_string(&path).unwrap();

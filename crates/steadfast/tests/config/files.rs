@@ -46,7 +46,7 @@ fn c9_1_a_root_table_that_is_not_there() {
     assert_snapshot!(load("plugin.htp"), @"jfast.toml: no table [plugin.htp] in this file; did you mean [plugin.http]?");
     assert_snapshot!(load("something.else"), @"jfast.toml: no table [something.else] in this file");
     assert_snapshot!(load("plugins.enabled"), @"jfast.toml:3:11: plugins.enabled: expected a table; found an array");
-    assert_snapshot!(load("plugins"), @"jfast.toml:3:1: plugins.enabled: unknown key; only `upstreams` is known here");
+    assert_snapshot!(load("plugins"), @"jfast.toml:3:1: plugins.enabled: unknown key; only `upstreams` and `guards` are known here");
     assert_snapshot!(load("plugin..http"), @r#"expected the root table as names with dots, such as plugin.http; found "plugin..http""#);
 }
 
@@ -82,7 +82,7 @@ base_url = "http://billing:8010"
 "#), @"
     app.toml:2:1: read_timeout: `read_timeout` is a key of an upstream and belongs in [upstreams.<name>]
     app.toml:3:2: upstream: unknown key; did you mean `upstreams`?
-    app.toml:5:2: other: unknown key; only `upstreams` is known here
+    app.toml:5:2: other: unknown key; only `upstreams` and `guards` are known here
     ");
     assert_snapshot!(complaint(r#"
 [upstreams]
@@ -146,7 +146,7 @@ tls_server_name = "https://billing"
     app.toml:10:22: upstreams.billing.retry_budget_ratio: expected a number from 0 to 1000; found the string "0.2"
     app.toml:11:21: upstreams.billing.retry_budget_gate: expected true or false; found the string "yes"
     app.toml:12:25: upstreams.billing.forward_authorization: expected true or false; found the integer 1
-    app.toml:13:10: upstreams.billing.jitter: expected one of "full", "equal", "additive", "none"; found the string "Full"
+    app.toml:13:10: upstreams.billing.jitter: expected one of "full", "equal", "additive", "none"; found the string "Full"; did you mean "full"?
     app.toml:14:20: upstreams.billing.rate_limit_style: expected one of "window", "smooth"; found the integer 1
     app.toml:15:18: upstreams.billing.retry_statuses: expected an array of HTTP statuses, such as [429, 503]; found the integer 503
     app.toml:16:26: upstreams.billing.breaker_statuses[1]: expected an HTTP status, 200 to 599; found the string "504"

@@ -6,9 +6,11 @@
 mod environment;
 mod faulty;
 mod files;
+mod guards;
 mod hostile;
 mod overrides;
 mod pairs;
+mod profiles;
 mod reference;
 mod schema;
 mod values;

@@ -14,6 +14,7 @@ fn every_row_fits_its_field() {
         let sample = (key.datum)(&settings).unwrap_or_else(|| match key.kind {
             Kind::Duration(bounds) => Datum::Duration(bounds.max),
             Kind::Count(bounds) => Datum::Count(bounds.max),
+            Kind::Word(words) => Datum::Word(words[0]),
             Kind::HeaderName => Datum::HeaderName(http::HeaderName::from_static("x-deadline")),
             Kind::HostName => Datum::HostName("billing.internal".to_owned()),
             Kind::Path => Datum::Path("/etc/client.pem".into()),
@@ -78,6 +79,7 @@ fn c9_1_the_seeds_keys_and_defaults() {
         ("forward_authorization", "false"),
         ("headers", "none"),
         // Beyond the seed.
+        ("profile", "unset"),
         ("attempt_timeout", "unset"),
         ("breaker_cool_down_start", "unset"),
         ("rate_limit", "unset"),
