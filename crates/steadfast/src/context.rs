@@ -44,6 +44,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -58,24 +59,23 @@ use crate::degraded::Collector;
 
 tokio::task_local! {
     // `None`: a task that was spawned by one without a context.
-    static CURRENT: Option<Current>;
+    static CURRENT: Option<Arc<Current>>;
 }
 
-/// A context, and when its deadline is.
-#[derive(Clone)]
+/// A context, and when its deadline is. Behind a pointer, since a scope swaps it in and out at each poll.
 struct Current {
     context: CallContext,
     deadline: Option<(Clock, Time)>,
 }
 
 impl Current {
-    fn begin(context: CallContext, clock: impl FnOnce() -> Clock) -> Self {
+    fn begin(context: CallContext, clock: impl FnOnce() -> Clock) -> Arc<Self> {
         let deadline = context.time_left().map(|left| {
             let clock = clock();
             let at = clock.now() + left;
             (clock, at)
         });
-        Self { context, deadline }
+        Arc::new(Self { context, deadline })
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -93,17 +93,17 @@ impl Current {
 
 /// The context of the request that this task serves, with the time that it has left now; `None` where there is none.
 pub fn current() -> Option<CallContext> {
-    CURRENT.try_with(|current| current.as_ref().map(Current::context)).ok().flatten()
+    CURRENT.try_with(|current| current.as_deref().map(Current::context)).ok().flatten()
 }
 
 /// How much time the request that this task serves has left; `None` where nobody said.
 pub fn time_left() -> Option<Duration> {
-    CURRENT.try_with(|current| current.as_ref().and_then(Current::time_left)).ok().flatten()
+    CURRENT.try_with(|current| current.as_deref().and_then(Current::time_left)).ok().flatten()
 }
 
 /// What a job that is queued here may keep of the request being served: its id and trace. Empty where none is served.
 pub fn for_job() -> CallContext {
-    let kept = |current: &Option<Current>| current.as_ref().map(|current| current.context.for_job());
+    let kept = |current: &Option<Arc<Current>>| current.as_ref().map(|current| current.context.for_job());
     CURRENT.try_with(kept).ok().flatten().unwrap_or_default()
 }
 
@@ -172,7 +172,7 @@ pub fn spawn_blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'stat
 
 /// What a task takes along to another thread: its context, and its collector.
 pub(crate) struct Carried {
-    current: Option<Current>,
+    current: Option<Arc<Current>>,
     collector: Option<Collector>,
 }
 
@@ -197,12 +197,12 @@ pin_project! {
     #[must_use = "futures do nothing unless they are polled"]
     pub struct Scope<F> {
         #[pin]
-        inner: TaskLocalFuture<Option<Current>, F>,
+        inner: TaskLocalFuture<Option<Arc<Current>>, F>,
     }
 }
 
 impl<F: Future> Scope<F> {
-    fn new(current: Current, future: F) -> Self {
+    fn new(current: Arc<Current>, future: F) -> Self {
         Self { inner: CURRENT.scope(Some(current), future) }
     }
 }
