@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use steadfast_benches::closure::{self, Bare, Kind, RateLimited, Stack, Steadfast, Tower};
+use steadfast_benches::closure::{
+    self, Backon, Bare, Failsafe, Governor, Kind, RateLimited, Stack, Steadfast, Tower, TowerResilience,
+};
 use steadfast_benches::options::{HELP, Options};
 use steadfast_benches::rounds::{Contender, Sample, interleave};
 use steadfast_benches::table::{Case, Compare};
@@ -48,6 +50,10 @@ fn one_thread<'a>(options: &Options, runtime: &'a Runtime, kind: Kind) -> Result
         Contender { name: "tower, again", ..contender(runtime, Tower::new(), kind, calls) },
         contender(runtime, Steadfast::new()?, kind, calls),
         contender(runtime, RateLimited::new()?, kind, calls),
+        contender(runtime, TowerResilience::new()?, kind, calls),
+        contender(runtime, Failsafe::new(), kind, calls),
+        contender(runtime, Backon, kind, calls),
+        contender(runtime, Governor::new(), kind, calls),
     ])
 }
 
@@ -67,6 +73,11 @@ fn two_threads(options: &Options, kind: Kind) -> Result<Vec<Contender<'static>>,
         Contender { name: "tower, again", ..contender(Tower::new(), kind, calls, options.pin) },
         contender(Steadfast::new()?, kind, calls, options.pin),
         contender(RateLimited::new()?, kind, calls, options.pin),
+        // A twentieth of the calls will do: two threads cost it a hundred times as much as the others.
+        contender(TowerResilience::new()?, kind, calls / 20, options.pin),
+        contender(Failsafe::new(), kind, calls, options.pin),
+        contender(Backon, kind, calls, options.pin),
+        contender(Governor::new(), kind, calls, options.pin),
     ])
 }
 

@@ -1,7 +1,9 @@
 //! The policies and the report of a first attempt that succeeds allocate nothing.
 
 use steadfast_benches::Failure;
-use steadfast_benches::closure::{self, Kind, RateLimited, Stack, Steadfast};
+use steadfast_benches::closure::{
+    self, Backon, Bare, Failsafe, Governor, Kind, RateLimited, Stack, Steadfast, Tower, TowerResilience,
+};
 
 /// Allocations of five batches of calls, after some to warm up. The allocator counts by thread, so that other tests do
 /// not disturb.
@@ -31,6 +33,25 @@ fn nor_does_it_with_a_rate_limit() {
         let counts = allocations_of(RateLimited::new().unwrap(), kind).unwrap();
         assert!(counts.contains(&0) && counts.iter().sum::<u64>() < 5, "{counts:?}");
     }
+}
+
+/// What the comparison is made with runs, as often as it is asked to.
+#[test]
+fn every_contender_runs() {
+    let runtime = closure::runtime().unwrap();
+    for kind in [Kind::Ready, Kind::PendsOnce] {
+        runs(&runtime, Bare, kind);
+        runs(&runtime, Tower::new(), kind);
+        runs(&runtime, TowerResilience::new().unwrap(), kind);
+        runs(&runtime, Failsafe::new(), kind);
+        runs(&runtime, Backon, kind);
+        runs(&runtime, Governor::new(), kind);
+    }
+}
+
+fn runs<S: Stack>(runtime: &tokio::runtime::Runtime, mut stack: S, kind: Kind) {
+    let ended = closure::calls(runtime, &mut stack, kind, 100);
+    assert!(ended.is_ok(), "{}, {}: {ended:?}", S::NAME, kind.name());
 }
 
 #[test]

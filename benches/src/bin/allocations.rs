@@ -6,7 +6,9 @@
 use std::net::SocketAddr;
 
 use steadfast_benches::Failure;
-use steadfast_benches::closure::{self, Bare, Kind, RateLimited, Stack, Tower};
+use steadfast_benches::closure::{
+    self, Backon, Bare, Failsafe, Governor, Kind, RateLimited, Stack, Tower, TowerResilience,
+};
 use steadfast_benches::http::{self, Client, Connection, HyperUtil, Reqwest};
 use tokio::runtime::Runtime;
 
@@ -23,7 +25,11 @@ fn main() -> Result<(), Failure> {
             of_calls(&runtime, Bare, kind)?;
             of_calls(&runtime, Tower::new(), kind)?;
             of_calls(&runtime, closure::Steadfast::new()?, kind)?;
-            of_calls(&runtime, RateLimited::new()?, kind)
+            of_calls(&runtime, RateLimited::new()?, kind)?;
+            of_calls(&runtime, TowerResilience::new()?, kind)?;
+            of_calls(&runtime, Failsafe::new(), kind)?;
+            of_calls(&runtime, Backon, kind)?;
+            of_calls(&runtime, Governor::new(), kind)
         }
         ["http", address] => {
             let server = address.parse()?;

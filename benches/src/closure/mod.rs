@@ -2,11 +2,13 @@
 
 mod bare;
 mod operation;
+mod peers;
 mod steadfast;
 mod tower;
 
 pub use bare::Bare;
 pub use operation::{Kind, Operate, operate};
+pub use peers::{Backon, Failsafe, Governor, TowerResilience};
 pub use steadfast::{RateLimited, Steadfast};
 pub use tower::Tower;
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 use steadfast::client::{BodyError, BuildError, StatusError};
+use steadfast::config::Profile;
 use steadfast::degraded::{self, Degraded};
 use steadfast::policy::Time;
 use steadfast::report::WaitReason;
@@ -66,21 +67,15 @@ struct Completion {
 
 /// The client of one model. Its transport is a script here; without `transport` it is the pool.
 fn client_of(model: &str, upstream: &Script) -> Result<ServiceClient, BuildError> {
-    // Overloaded: not in any RFC, but what some of these APIs answer.
-    const OVERLOADED: u16 = 529;
     ServiceClient::builder("https://models.example")
         .name(model)
-        // A long answer takes minutes, and the first token half a minute where the queue before the model is long.
-        .total_timeout(Duration::from_secs(300))
-        .read_timeout(Duration::from_secs(60))
-        // Limits are per minute. A `Retry-After` of that length is worth waiting for, a longer one is not.
-        .max_retry_after(Duration::from_secs(60))
-        .retry_statuses(&[429, 502, 503, 504, OVERLOADED])
-        // A 429 is not among these: a model that paces us is well.
-        .breaker_statuses(&[502, 503, 504, OVERLOADED])
+        // Minutes for an answer, half a minute and more for its first byte, a `Retry-After` of up to a minute because limits
+        // are per minute, and 529 ("overloaded"), which is in no RFC but what some of these APIs answer. A 429 does not open
+        // the breaker: a model that paces us is well.
+        .profile(Profile::Ai)
+        // What is set here wins over the profile.
+        .retries(2)
         .breaker_failures(3)
-        .backoff_base(Duration::from_secs(1))
-        .backoff_max(Duration::from_secs(20))
         .transport(upstream.clone())
         .build()
 }
@@ -151,7 +146,7 @@ pub(crate) async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let waited = wait.map_or(0, |wait| wait.duration.as_secs());
     writeln!(out, "429 with Retry-After: waited {waited} s, then {}", response.json::<Completion>()?.text)?;
 
-    // 2. The first token takes 25 seconds. The usual 10 s between two pieces would have cut it.
+    // 2. The first token takes 25 seconds. Over a connection, the usual `read_timeout` of 10 s would have cut it.
     large_api.play([tokens()]);
     writeln!(out, "a late first token:")?;
     stream(&large, &clock, out).await?;

@@ -13,15 +13,13 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use steadfast::config::Problems;
 use steadfast::policy::backoff::{Backoff, Jitter};
 use steadfast::policy::breaker::BreakerConfig;
 use steadfast::policy::line::{RateConfig, RateStyle};
 use steadfast::testing::{FakeClock, ScriptedOperation, fake_clock};
-use steadfast::{Guard, GuardError};
+use steadfast::{Guard, GuardBuilder, GuardError, Guards, NoGuard};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -83,15 +81,15 @@ impl Transport {
 pub(crate) enum GetError {
     /// The call itself: by the host's last answer, or by a limit.
     Call(GuardError<Failed>),
-    /// The guard's settings are wrong.
-    Settings(Problems),
+    /// There is no guard for the host: too many hosts at once.
+    NoGuard(NoGuard),
 }
 
 impl fmt::Display for GetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Call(error) => error.fmt(f),
-            Self::Settings(problems) => problems.fmt(f),
+            Self::NoGuard(error) => error.fmt(f),
         }
     }
 }
@@ -100,55 +98,22 @@ impl Error for GetError {}
 
 /// The client: one transport, and a guard for each host, made when the host is first called.
 ///
-/// A guard remembers: how often its host failed, how many calls started in the last second. So it is made once and kept; a
-/// guard per request would never see enough to open.
+/// A guard remembers: how often its host failed, how many calls started in the last second. So it is kept; a guard per
+/// request would never see enough to open. The number of hosts is bounded, and the one that was not called for the longest
+/// is forgotten first.
 pub(crate) struct ResilientClient {
     pub(crate) transport: Transport,
-    guards: Mutex<HashMap<String, Guard>>,
+    guards: Guards,
 }
 
 impl ResilientClient {
     pub(crate) fn new(transport: Transport) -> Self {
-        Self { transport, guards: Mutex::default() }
-    }
-
-    /// What holds for every host.
-    fn guard_for(&self, host: &str) -> Result<Guard, GetError> {
-        let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(guard) = guards.get(host) {
-            return Ok(guard.clone());
-        }
-        let guard = Guard::http(host)
-            // The deadline: retries, waits and all. Nothing here can be without one.
-            .total_timeout(Duration::from_secs(30))
-            .attempt_timeout(Duration::from_secs(5))
-            // 0.2 s, 0.4 s, 0.8 s, each with up to 0.1 s on top, so that a fleet does not come back in step.
-            .attempts(4)
-            .backoff(Backoff {
-                base: Duration::from_millis(200),
-                factor: 2.0,
-                max: Duration::from_secs(5),
-                jitter: Jitter::Additive,
-                jitter_max: Duration::from_millis(100),
-            })
-            .breaker(BreakerConfig { failures: 3, cool_down: Duration::from_secs(30), ..BreakerConfig::default() })
-            // Every attempt takes a place, a retry too: the host counts requests, not calls.
-            .rate_limit(RateConfig {
-                limit: 5,
-                period: Duration::from_secs(1),
-                wait: None,
-                style: RateStyle::Window,
-                max_keys: 1,
-            })
-            .build()
-            .map_err(GetError::Settings)?;
-        guards.insert(host.to_owned(), guard.clone());
-        Ok(guard)
+        Self { transport, guards: Guards::with(guard_for) }
     }
 
     /// Fetches `url`, and brings the status of a good answer.
     pub(crate) async fn get(&self, url: &str) -> Result<u16, GetError> {
-        let guard = self.guard_for(host_of(url))?;
+        let guard = self.guards.get(host_of(url)).map_err(GetError::NoGuard)?;
         guard
             // What is retried is what counts against the host: a 404 does neither. An open breaker is never retried; that
             // need not be said.
@@ -167,7 +132,33 @@ impl ResilientClient {
     }
 }
 
-pub(crate) fn host_of(url: &str) -> &str {
+/// What holds for every host.
+fn guard_for(host: &str) -> GuardBuilder {
+    Guard::http(host)
+        // The deadline: retries, waits and all. Nothing here can be without one.
+        .total_timeout(Duration::from_secs(30))
+        .attempt_timeout(Duration::from_secs(5))
+        // 0.2 s, 0.4 s, 0.8 s, each with up to 0.1 s on top, so that a fleet does not come back in step.
+        .attempts(4)
+        .backoff(Backoff {
+            base: Duration::from_millis(200),
+            factor: 2.0,
+            max: Duration::from_secs(5),
+            jitter: Jitter::Additive,
+            jitter_max: Duration::from_millis(100),
+        })
+        .breaker(BreakerConfig { failures: 3, cool_down: Duration::from_secs(30), ..BreakerConfig::default() })
+        // Every attempt takes a place, a retry too: the host counts requests, not calls.
+        .rate_limit(RateConfig {
+            limit: 5,
+            period: Duration::from_secs(1),
+            wait: None,
+            style: RateStyle::Window,
+            max_keys: 1,
+        })
+}
+
+fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split('/').next().unwrap_or(rest)
 }

@@ -14,6 +14,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use steadfast::config::Profile;
 use steadfast::testing::fake_clock;
 use steadfast::{Context, ErrorClass, Guard, GuardError, Served};
 
@@ -148,11 +149,9 @@ fn told(sent: &Result<Served<()>, GuardError<MailError>>) -> String {
 pub(crate) async fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     // The waits take no time here. A service leaves this line out, and nothing else.
     let _clock = fake_clock().seed(7);
-    // A mail is sent from a queue, by a worker that has minutes: 300 s is the default of a job.
-    let guard = Guard::job("mail-relay")
-        .max_retry_after(Duration::from_secs(120))
-        .max_concurrent(4, Duration::from_secs(10))
-        .build()?;
+    // A mail is sent from a queue, by a worker that has minutes. The profile knows how patient SMTP asks to be (RFC 5321,
+    // section 4.5.3.2), how few connections relays allow, and that a wait of more than a minute is the queue's.
+    let guard = Guard::job("mail-relay").profile(Profile::Mail).build()?;
     let mailer = Mailer { relay: Relay::default(), guard };
     let relay = &mailer.relay;
 

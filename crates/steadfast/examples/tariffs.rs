@@ -5,6 +5,8 @@
 //! module's decision. After 31 seconds one call goes out as a probe, and its answer closes the circuit. Nobody re-arms
 //! anything by hand.
 //!
+//! It is a plain program on one thread, without a runtime.
+//!
 //! `cargo run -p steadfast --example tariffs`
 
 use std::error::Error;
@@ -56,7 +58,7 @@ struct Provider {
 }
 
 impl Provider {
-    async fn tariff(&self, parcel: Parcel) -> Result<Tariff, NoAnswer> {
+    fn tariff(&self, parcel: Parcel) -> Result<Tariff, NoAnswer> {
         self.reached.fetch_add(1, Ordering::Relaxed);
         let is_up = self.is_up.load(Ordering::Relaxed);
         if is_up { Ok(Tariff(480 + parcel.grams / 2)) } else { Err(NoAnswer) }
@@ -71,15 +73,15 @@ struct Tariffs {
 
 impl Tariffs {
     /// The tariff, or why there is none.
-    async fn ask(&self, parcel: Parcel) -> Result<Tariff, GuardError<NoAnswer>> {
-        self.guard.call(|| self.provider.tariff(parcel)).await
+    fn ask(&self, parcel: Parcel) -> Result<Tariff, GuardError<NoAnswer>> {
+        self.guard.call_blocking(|| self.provider.tariff(parcel))
     }
 
     /// A tariff for the page, in any case: where the provider brings none, an estimate on the high side, marked as one.
-    async fn quote(&self, parcel: Parcel) -> Result<Served<Tariff>, GuardError<NoAnswer>> {
+    fn quote(&self, parcel: Parcel) -> Result<Served<Tariff>, GuardError<NoAnswer>> {
         let estimate = Tariff(600 + parcel.grams);
         // Asking for a tariff twice changes nothing, so the failure may be retried. A payment may not: see `send_mail`.
-        self.guard.transient(|_: &NoAnswer| true).fallback(estimate).serve(|_| self.provider.tariff(parcel)).await
+        self.guard.transient(|_: &NoAnswer| true).fallback(estimate).serve_blocking(|_| self.provider.tariff(parcel))
     }
 
     /// The breaker's state, and the failures in a row: those seen so far, or those that opened it.
@@ -99,7 +101,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
     // Five calls to a provider that fails each time.
     for number in 1..=5 {
-        match clock.run(tariffs.ask(parcel))? {
+        match tariffs.ask(parcel) {
             Ok(tariff) => writeln!(out, "call {number}: {tariff}")?,
             Err(GuardError::Operation { error, .. }) => {
                 let (state, failures) = tariffs.state();
@@ -112,7 +114,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
     // A page is served meanwhile. What stood in for something else is noted on the way, wherever it happened, and the edge
     // of the service asks for it in the end.
-    let (quoted, missing) = clock.run(degraded::collect(tariffs.quote(parcel)))?;
+    let (quoted, missing) = degraded::collect_blocking(|| tariffs.quote(parcel));
     let quoted = quoted?;
     let mark = if quoted.is_degraded() { " (estimated)" } else { "" };
     writeln!(out, "the page shows: {}{mark}", quoted.value())?;
@@ -123,13 +125,13 @@ pub(crate) fn run(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
 
     // After the cool-down one call goes out as a probe. This one fails, and the circuit is open for another round.
     clock.advance(Duration::from_secs(31));
-    let failed = clock.run(tariffs.ask(parcel))?.is_err();
+    let failed = tariffs.ask(parcel).is_err();
     writeln!(out, "31 s later a probe goes: failed {failed}, state {}", tariffs.state().0)?;
 
     // The next one is answered.
     clock.advance(Duration::from_secs(31));
     tariffs.provider.is_up.store(true, Ordering::Relaxed);
-    let tariff = clock.run(tariffs.ask(parcel))??;
+    let tariff = tariffs.ask(parcel)?;
     writeln!(out, "31 s later a probe goes: {tariff}")?;
     writeln!(out, "state after the probe that was answered: {}", tariffs.state().0)?;
     Ok(())

@@ -16,6 +16,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::crypto::tls13::OkmBlock;
 use steadfast::client::BuildError;
+use steadfast::config::Profile;
 use steadfast::policy::Time;
 use steadfast::testing::{Script, Seen, Step, fake_clock};
 use steadfast::{Clock, ServiceClient};
@@ -83,18 +84,13 @@ const USUAL_WAIT: Duration = Duration::from_secs(60);
 fn client_of(tenant: &str, receiver: &Script, clock: Clock) -> Result<ServiceClient, BuildError> {
     ServiceClient::builder(&format!("https://hooks.{tenant}.example"))
         .name(tenant)
-        // A receiver is to note the event and answer; work comes later. Who needs longer has a queue to be mended.
-        .total_timeout(Duration::from_secs(15))
-        .read_timeout(Duration::from_secs(5))
-        // The queue is what retries. Here it is once, for a connection that was dropped.
-        .retries(1)
+        // A receiver has ten seconds to note the event; what it does with it comes later. One retry, for a connection that
+        // was lost: the rest is the queue's. Nobody reads the answer, so it must be short.
+        .profile(Profile::Webhook)
         .breaker_failures(4)
-        .max_concurrent(2)
         // At most two a second. What has no place now is not waited for: the queue has all the time there is.
         .rate_limit(2)
         .rate_limit_wait(Duration::ZERO)
-        // Nobody reads the answer; it must not fill our memory.
-        .max_response_bytes(64 * 1024)
         .header("content-type", "application/json")
         // Called before each attempt, so that the time in a signature is always now's.
         .before_attempt(move |parts| {

@@ -133,6 +133,7 @@ fn is_time_paused() -> bool {
 /// The alarms of one runtime that are not in use on this thread.
 struct Stock {
     runtime: Option<Id>,
+    #[expect(clippy::vec_box, reason = "a timer takes the box as it is")]
     alarms: Vec<Box<Alarm>>,
 }
 

@@ -232,13 +232,13 @@ impl<'a> Call<'a> {
 
     /// When it makes sense to call again, although this call does not wait for it.
     fn worth_trying_after(&self, reason: GiveUp, judged: &Judged) -> Option<Duration> {
+        let asked = judged.judgement.retry_after;
         match reason {
-            GiveUp::RetryAfterTooLong => judged.judgement.retry_after,
             GiveUp::CircuitOpen => {
                 let refused = self.upstream.with(|policies| policies.breaker.check(self.now));
-                refused.err().and_then(|refused| refused.retry_after)
+                refused.err().and_then(|refused| refused.retry_after).max(asked)
             }
-            _ => None,
+            _ => asked,
         }
     }
 

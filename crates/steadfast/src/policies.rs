@@ -21,18 +21,21 @@ use crate::testing::LineSetting;
 use crate::upstream::Setup;
 
 /// The state machines, who waits for them, and how many calls are under way.
+// In this order in memory: first what each turn of the lock writes, which one thread hands to the other 64 bytes at a time.
+// The lock lies apart from it: who waits for it and looks at it again and again must not take that away.
+#[repr(C, align(64))]
 pub(crate) struct Policies {
     /// Calls that have begun and not ended; what a response holds on to while its body is read counts as one.
     running: usize,
+    random: fastrand::Rng,
+    pub(crate) breaker: Breaker,
+    pub(crate) line: Line,
+    pub(crate) budget: Budget,
     closed: bool,
     /// A closed upstream's last call has ended, and nobody was told yet.
     all_ended: bool,
     /// The longest time that any call may have had.
     longest_call: Duration,
-    random: fastrand::Rng,
-    pub(crate) breaker: Breaker,
-    pub(crate) budget: Budget,
-    pub(crate) line: Line,
     waiters: HashMap<Ticket, Waker>,
     #[cfg(feature = "testing")]
     line_setting: LineSetting,

@@ -224,8 +224,8 @@ impl Report {
         self.duration
     }
 
-    /// When it makes sense to call again, where that is known: the upstream asked for a longer wait than is allowed, or
-    /// one of our own limits refused the next attempt.
+    /// When it makes sense to call again, where that is known: the last answer asked for a wait that this call did not
+    /// wait for, or one of our own limits refused the next attempt.
     pub fn retry_after(&self) -> Option<Duration> {
         self.rest.as_ref().and_then(|rest| rest.retry_after)
     }
@@ -284,7 +284,8 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut waits = self.waits().iter().peekable();
         for attempt in self.attempts() {
-            while let Some(wait) = waits.next_if(|wait| wait.start <= attempt.start) {
+            // By its end: an attempt that took no time begins with the wait that follows it.
+            while let Some(wait) = waits.next_if(|wait| wait.start + wait.duration <= attempt.start) {
                 write!(f, "waited {:.1?} ({}); ", wait.duration, wait.reason.name())?;
             }
             write!(f, "attempt {}: {} after {:.1?}; ", attempt.number, attempt.outcome.name(), attempt.duration)?;

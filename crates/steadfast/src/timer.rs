@@ -14,15 +14,11 @@ use crate::testing::VirtualTimer;
 /// A timer that costs nothing until it is first polled.
 pub(crate) struct Timer<'a> {
     alarm: Option<Box<Alarm>>,
-    virtual_timer: VirtualSlot,
+    #[cfg(feature = "testing")]
+    virtual_timer: VirtualTimer,
     /// Of the thread that drives the call, if one does.
     bell: Option<&'a Bell>,
 }
-
-#[cfg(feature = "testing")]
-type VirtualSlot = VirtualTimer;
-#[cfg(not(feature = "testing"))]
-type VirtualSlot = ();
 
 impl<'a> Timer<'a> {
     #[inline]
@@ -33,7 +29,12 @@ impl<'a> Timer<'a> {
     /// One that notes its instants with the bell of the thread that drives it, if it has one, and needs no runtime then.
     #[inline]
     pub(crate) fn with(bell: Option<&'a Bell>) -> Self {
-        Self { alarm: None, virtual_timer: VirtualSlot::default(), bell }
+        Self {
+            alarm: None,
+            #[cfg(feature = "testing")]
+            virtual_timer: VirtualTimer::default(),
+            bell,
+        }
     }
 
     /// Ready once `at` has come; until then the task is woken at that instant. `Time::MAX` never comes.

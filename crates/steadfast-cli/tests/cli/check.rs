@@ -79,6 +79,25 @@ fn a_profile_is_where_a_value_came_from() {
     }
 }
 
+/// Guards have tables of their own, with what is said and nothing else.
+#[test]
+fn guards_are_shown_with_what_is_said_of_them() {
+    let file = File::new("guards.toml", "[guards.relay]\nretries = 1\nprofile = \"mail\"\n");
+    let run = check(&file, &[]);
+    assert!(run.code == 0 && run.stdout.starts_with("guard relay, all else as the code says\n"), "{run:?}");
+    assert!(run.stdout.contains("profile mail") && !run.stdout.contains("default"), "{run:?}");
+    let document = &check(&file, &["--output", "json"]).lines()[0];
+    let guard = &document["guards"][0];
+    assert_eq!((&document["upstreams"], &guard["name"]), (&serde_json::json!([]), &"relay".into()));
+    let settings = guard["settings"].as_array().expect("settings");
+    let retries = settings.iter().find(|setting| setting["key"] == "retries").expect("what the file says");
+    assert_eq!((&retries["value"], &retries["origin"]["line"]), (&"1".into(), &2.into()));
+
+    let file = File::new("foreign.toml", "[guards.relay]\nread_timeout = 1\n");
+    let run = check(&file, &[]);
+    assert!(run.code == 78 && run.stderr.contains("guards.relay.read_timeout: a key of upstreams only"), "{run:?}");
+}
+
 #[test]
 fn another_prefix_of_the_environment() {
     let file = File::new("prefix.toml", "");

@@ -88,7 +88,8 @@ impl GuardBuilder {
     }
 
     /// What an operator's configuration says of this guard: it wins over every setter. A profile that it names stands in the
-    /// place of the code's. It tunes a policy that is there: one that the code switches off stays off.
+    /// place of the code's. It tunes a policy that is there: one that the code switches off stays off. A rate limit that only the configuration
+    /// names keeps at most 1000 keys.
     pub fn settings(mut self, settings: &GuardSettings) -> Self {
         self.settings = Some(Box::new(settings.clone()));
         self

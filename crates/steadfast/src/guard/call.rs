@@ -124,7 +124,9 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     /// # Panics
     /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once something has to be
     /// waited for.
-    pub async fn call<T, E, F, Fut>(self, mut operation: F) -> Result<T, GuardError<E>>
+    // No future of its own around the other's, which would be moved once more.
+    #[inline]
+    pub fn call<T, E, F, Fut>(self, mut operation: F) -> impl Future<Output = Result<T, GuardError<E>>>
     where
         F: FnMut() -> Fut + Send,
         Fut: Future<Output = Result<T, E>> + Send,
@@ -133,7 +135,7 @@ impl<'a, J, B> GuardCall<'a, J, B> {
         T: Send,
         E: Send,
     {
-        self.call_with(move |_| operation()).await
+        self.call_with(move |_| operation())
     }
 
     /// Runs the operation, which is told the number of its attempt, the time that is left, and the call's idempotency key.

@@ -186,18 +186,30 @@ impl Guards {
         self.iter().map(|guard| guard.snapshot()).collect()
     }
 
+    /// [`close`](Self::close) on this thread, without a runtime; in an event hook it does not wait.
+    pub fn close_blocking(&self) {
+        for guard in self.refuse_all() {
+            guard.close_blocking();
+        }
+    }
+
     /// Refuses new keys and new calls, and waits for the running ones, each of which ends by its deadline (7.7).
     ///
     /// Cancel safe: the guards stay closed; call it again to wait on.
     pub async fn close(&self) {
+        for guard in self.refuse_all() {
+            guard.close().await;
+        }
+    }
+
+    /// From here on nothing begins. What is there to wait for.
+    fn refuse_all(&self) -> Vec<Guard> {
         self.0.closed.store(true, Ordering::SeqCst);
         let guards: Vec<_> = self.iter().collect();
         for guard in &guards {
             guard.0.upstream.refuse_new_calls();
         }
-        for guard in &guards {
-            guard.close().await;
-        }
+        guards
     }
 }
 

@@ -118,14 +118,15 @@ impl Guard {
     /// # Panics
     /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once something has to be
     /// waited for.
-    pub async fn call<T, E, F, Fut>(&self, mut operation: F) -> Result<T, GuardError<E>>
+    #[inline]
+    pub fn call<T, E, F, Fut>(&self, mut operation: F) -> impl Future<Output = Result<T, GuardError<E>>>
     where
         F: FnMut() -> Fut + Send,
         Fut: Future<Output = Result<T, E>> + Send,
         T: Send,
         E: Send,
     {
-        GuardCall::new(self).call_with(move |_| operation()).await
+        GuardCall::new(self).call_with(move |_| operation())
     }
 
     /// The same for an operation that is told the number of its attempt, the time that is left, and an idempotency key.

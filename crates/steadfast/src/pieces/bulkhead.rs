@@ -10,7 +10,7 @@ use steadfast_policy::{Advice, Answer, Cause, Judgement};
 
 use super::enter::{For, try_enter};
 use super::{nothing_but, without_deadline};
-use crate::call::{self, Options};
+use crate::call::{self, Finished, Options};
 use crate::clock::Clock;
 use crate::config::Problems;
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::guard::{Guard, GuardBuilder, GuardError};
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::Outcome;
-use crate::upstream::Held;
+use crate::upstream::{Held, Upstream};
 
 /// So many at once; those that come later wait in line for a little, and are refused (5.1). Built once; clones share the
 /// slots.
@@ -65,11 +65,13 @@ impl Bulkhead {
     /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once it has to wait.
     pub async fn acquire(&self) -> Result<BulkheadPermit, Error> {
         let (upstream, rules) = self.0.parts();
-        // A stay is no call: it may go on when its request is over.
-        let (inherited, of_task) = (None, false);
-        let options = Options { key: "", timeout: None, inherited, of_task, timeout_is_evidence: true, bell: None };
-        let finished = call::run(upstream, rules, &mut Stay, options).await;
-        finished.held.map(BulkheadPermit).ok_or_else(|| Error::new(finished.kind, &upstream.name, finished.report))
+        let finished = call::run(upstream, rules, &mut Stay, Stay::OPTIONS).await;
+        Self::permit(upstream, finished)
+    }
+
+    pub(super) fn permit(upstream: &Upstream, finished: Finished<()>) -> Result<BulkheadPermit, Error> {
+        let Finished { held, kind, report, .. } = finished;
+        held.map(BulkheadPermit).ok_or_else(|| Error::new(kind, &upstream.name, report))
     }
 
     /// Takes a slot if one is free now and nobody waits for it.
@@ -135,9 +137,19 @@ impl fmt::Debug for BulkheadPermit {
 
 /// An operation that is done at once, and whose slot stays taken until its owner is done, as that of a response whose body
 /// is still being read.
-struct Stay;
+pub(super) struct Stay;
 
 impl Stay {
+    pub(super) const OPTIONS: Options<'static> = Options {
+        key: "",
+        timeout: None,
+        inherited: None,
+        // A stay is no call: it may go on when its request is over.
+        of_task: false,
+        timeout_is_evidence: true,
+        bell: None,
+    };
+
     fn judged(outcome: Outcome, result: ResultKind) -> Judged {
         let judgement = Judgement {
             verdict: None,

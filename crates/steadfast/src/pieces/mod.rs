@@ -11,12 +11,16 @@
 //! | stop calling what is down | [`CircuitBreaker`] | [`CircuitOpen`](crate::ErrorKind::CircuitOpen) |
 //! | run so many at once | [`Bulkhead`] | [`BulkheadFull`](crate::ErrorKind::BulkheadFull) |
 //!
+//! Each but the timeout has a form for plain threads, which ends in `_blocking`; a deadline that interrupts blocking work
+//! is [`Guard::call_on_thread`].
+//!
 //! A limit, a breaker, and a bulkhead are values that are built once and shared: their state is theirs, not that of the
 //! code that calls through them, and a clone is the same one. One that is built for each call limits nothing.
 //!
 //! Two pieces around one operation are a stack, with the order in which they were written, and neither knows what the other
 //! decided. From two on, a [`Guard`] is shorter, and right: see the page on pieces in `docs/`.
 
+mod blocking;
 mod bulkhead;
 mod circuit_breaker;
 mod enter;
@@ -29,7 +33,7 @@ use std::time::Duration;
 pub use bulkhead::{Bulkhead, BulkheadBuilder, BulkheadPermit};
 pub use circuit_breaker::{CircuitBreaker, CircuitBreakerBuilder};
 pub use rate_limit::{RateLimit, RateLimitBuilder};
-pub use retry::{Retry, Unsaid, retry, retry_with};
+pub use retry::{Retry, Unsaid, retry, retry_blocking, retry_with};
 pub use timeout::{TimedOut, Timeout, timeout};
 
 use crate::config::Problems;

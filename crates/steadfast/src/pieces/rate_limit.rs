@@ -121,7 +121,7 @@ impl fmt::Debug for RateLimit {
 }
 
 /// Nothing else can have failed.
-fn limit_of(error: GuardError<Infallible>) -> Error {
+pub(super) fn limit_of(error: GuardError<Infallible>) -> Error {
     match error.into_operation() {
         Ok(never) => match never {},
         Err(limit) => limit,

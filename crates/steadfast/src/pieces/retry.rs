@@ -1,7 +1,7 @@
 //! Retries alone.
 
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::{Future, IntoFuture, Ready, ready};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
@@ -69,8 +69,31 @@ where
     Retry { operation, judge: Unsaid, guard, lifetime: PhantomData }
 }
 
-/// Retries that are being prepared. Made by [`retry`] and [`retry_with`]; ends with `.await`, or with
-/// [`call`](Self::call).
+/// The same for an operation of a plain thread: it ends with [`call_blocking`](Retry::call_blocking).
+///
+/// ```
+/// use std::io;
+/// use steadfast::pieces::retry_blocking;
+///
+/// # fn main() -> io::Result<()> {
+/// // Nothing of this is `Send`, and there is no runtime.
+/// let text = std::rc::Rc::new("12".to_owned());
+/// let tariff = retry_blocking(|| text.parse::<u32>().map_err(io::Error::other)).transient(|_| true).call_blocking()?;
+/// assert_eq!(tariff, 12);
+/// # Ok(())
+/// # }
+/// ```
+pub fn retry_blocking<'a, F, T, E>(
+    mut operation: F,
+) -> Retry<'a, impl FnMut(Context) -> Ready<Result<T, E>> + use<'a, F, T, E>>
+where
+    F: FnMut() -> Result<T, E> + 'a,
+{
+    retry_with(move |_| ready(operation()))
+}
+
+/// Retries that are being prepared. Made by [`retry`], [`retry_with`], and [`retry_blocking`]; ends with `.await`, with
+/// [`call`](Self::call), or with [`call_blocking`](Self::call_blocking).
 #[must_use = "nothing is called until it is awaited"]
 pub struct Retry<'a, F, J = Unsaid> {
     operation: F,
@@ -191,6 +214,27 @@ impl<'a, F, J> Retry<'a, F, J> {
             Err(GuardError::Operation { error, .. } | GuardError::Limit { last: Some(error), .. }) => Err(error),
             // There is no limit that could have ended it but the end of all time; nothing was called then.
             Err(GuardError::Limit { last: None, .. }) => operation(guard.context_of_one()).await,
+        }
+    }
+}
+
+impl<F, J> Retry<'_, F, J> {
+    /// Runs it on this thread, which waits where there is something to wait for.
+    ///
+    /// # Errors
+    /// The operation's last error, as it is. In an event hook nothing is waited for: there is one attempt.
+    pub fn call_blocking<T, E>(self) -> Result<T, E>
+    where
+        F: FnMut(Context) -> Ready<Result<T, E>>,
+        J: Classify<E>,
+    {
+        let Self { mut operation, judge, guard, .. } = self;
+        let guard = guard.total_timeout(Duration::MAX).assemble();
+        match guard.key("").judged_by(judge).call_blocking_with(|context| operation(context).into_inner()) {
+            Ok(value) => Ok(value),
+            Err(GuardError::Operation { error, .. } | GuardError::Limit { last: Some(error), .. }) => Err(error),
+            // The end of all time, or an event hook, in which nothing may be waited for: once, and no more.
+            Err(GuardError::Limit { last: None, .. }) => operation(guard.context_of_one()).into_inner(),
         }
     }
 }

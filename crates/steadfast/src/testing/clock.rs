@@ -202,10 +202,13 @@ impl VirtualClock {
         true
     }
 
-    /// One turn of somebody who lets time pass until `limit`: on a fake clock that is quiet, a jump. `false`: not this time.
-    fn take_turn(&self, patience: &mut Patience, limit: Time) -> bool {
+    /// One turn of somebody who lets time pass until `limit`: on a clock that is quiet, a jump to the next instant. Every
+    /// timer of that instant fires, as whoever moved the clock may not come again.
+    fn take_turn(&self, patience: &mut Patience, limit: Time) {
         let is_quiet = self.state().is_quiet(patience);
-        is_quiet && self.jump(limit)
+        if is_quiet && self.jump(limit) {
+            while self.jump(self.now()) {}
+        }
     }
 
     /// How many timers are armed: none must be left when everything has ended or was dropped.

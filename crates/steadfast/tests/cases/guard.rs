@@ -113,6 +113,21 @@ fn c2_5_a_longer_wait_than_allowed_ends_the_call_at_once() {
     assert_eq!(problems.iter().next().unwrap().path(), "max_retry_after");
 }
 
+/// A queue behind the guard wants to know when to come back, whatever ended the call.
+#[test]
+fn c2_10_the_wait_that_the_last_error_asked_for_is_told_where_nobody_waits_for_it() {
+    let clock = VirtualClock::new();
+    let guard =
+        guard(&clock, |guard| guard.attempts(2).breaker(BreakerConfig { failures: 3, ..BreakerConfig::default() }));
+    let error = fails(&clock, &guard, &Failed::Busy(Some(secs(4))), 9).unwrap_err();
+    assert_eq!((error.report().ended(), error.retry_after()), (Ended::AttemptsExhausted, Some(secs(4))));
+    // The breaker opens: what is left of its cool-down, unless more was asked for.
+    let error = fails(&clock, &guard, &Failed::Busy(Some(secs(4))), 9).unwrap_err();
+    assert_eq!((error.report().ended(), error.retry_after()), (Ended::CircuitOpen, Some(secs(15))));
+    let error = fails(&clock, &guard, &Failed::NotFound, 9).unwrap_err();
+    assert_eq!(error.limit(), Some(ErrorKind::CircuitOpen));
+}
+
 /// As HTTP's 429 (4.2): who asks us to slow down is well.
 #[test]
 fn c11_2_a_dependency_that_asks_to_slow_down_does_not_open_the_breaker() {

@@ -83,7 +83,7 @@ fn c11_8_only_an_idle_and_closed_one_is_forgotten() {
     // A call runs.
     let one = hosts.get("b").unwrap();
     let mut running = pin!(async move { one.call(pending::<Reply>).await });
-    clock.run(poll_fn(|cx| Poll::Ready(assert!(running.as_mut().poll(cx).is_pending())))).unwrap();
+    assert!(clock.run(poll_fn(|cx| Poll::Ready(running.as_mut().poll(cx).is_pending()))).unwrap());
     assert_eq!(hosts.get("c").err(), full(1));
     clock.run(running).unwrap().unwrap_err();
 

@@ -18,6 +18,7 @@ mod headers;
 mod hostile;
 mod layers;
 mod pieces;
+mod pieces_blocking;
 mod pieces_stacked;
 mod profiles;
 mod rate_limit;

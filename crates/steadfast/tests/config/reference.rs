@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use steadfast::config::{KEYS, Loader, reference};
 
@@ -12,6 +13,7 @@ const END: &str = "<!-- end of keys -->\n";
 
 #[test]
 fn the_pages_show_the_table() {
+    let _one_at_a_time = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     for page in ["docs/configuration.md", "README.md"] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
         let text = fs::read_to_string(&path).unwrap();
@@ -22,6 +24,30 @@ fn the_pages_show_the_table() {
         } else {
             assert_eq!(table, reference(), "{page} is out of date: run with UPDATE_DOCS=1");
         }
+    }
+}
+
+/// Two tests write into one page.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// The keys that a guard has, as a list.
+#[test]
+fn the_page_lists_the_keys_of_guards() {
+    let _one_at_a_time = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (begin, end) = ("<!-- keys of guards -->\n", "\n<!-- end of keys of guards -->\n");
+    let (head, rest) = text.split_once(begin).expect("the page has the begin mark");
+    let (shown, tail) = rest.split_once(end).expect("the page has the end mark");
+    let keys: Vec<String> = KEYS.iter().filter(|key| key.is_of_guards()).map(|key| format!("`{}`", key.name)).collect();
+    let mut list = String::new();
+    for line in keys.chunks(5) {
+        list.push_str(&format!("{}{}", if list.is_empty() { "" } else { ",\n" }, line.join(", ")));
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, format!("{head}{begin}{list}{end}{tail}")).unwrap();
+    } else {
+        assert_eq!(shown, list, "docs/configuration.md is out of date: run with UPDATE_DOCS=1");
     }
 }
 
@@ -74,10 +100,11 @@ fn the_pages_examples_load_without_a_warning() {
     let examples = blocks("toml");
     for example in &examples {
         let config = load(example).unwrap();
-        assert!(config.upstreams().count() > 0 && config.warnings().is_empty(), "{example}");
+        let defined = config.upstreams().count() + config.guards().count();
+        assert!(defined > 0 && config.warnings().is_empty(), "{example}");
         assert!(crate::schema::passes(&schema, example), "{example}");
     }
-    assert_eq!(examples.len(), 4);
+    assert_eq!(examples.len(), 5);
 }
 
 #[test]

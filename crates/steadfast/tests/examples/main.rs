@@ -18,7 +18,7 @@ fn lines(out: &[u8]) -> Vec<&str> {
 /// What the second seed's program prints, and two lines about what it only asserts. The waits are this seed's; their bounds
 /// are in `w1_`.
 const RESILIENT_CLIENT: [&str; 7] = [
-    "retried twice, waits: [0.28, 0.42]",
+    "retried twice, waits: [0.24, 0.48]",
     "404 raised without retrying: the host answered 404, 1 request",
     "circuit for down.example.com open, retry in 30s",
     "  the next call: circuit breaker 'down.example.com' is open, 0 sent",
@@ -106,15 +106,17 @@ async fn webhooks_are_signed_limited_for_each_tenant_and_queued_where_they_canno
             " 0.0 s  evt-1 to acme: delivered at attempt 2",
             " 1.0 s  evt-2 to globex: queued for 60.0 s: upstream 'globex' could not be reached in 2 attempts (connect)",
             " 3.0 s  evt-3 to globex: queued for 60.0 s: upstream 'globex' could not be reached in 2 attempts (connect)",
-            " 5.0 s  evt-4 to globex: queued for 13.1 s: circuit breaker 'globex' is open",
+            " 5.0 s  evt-4 to globex: queued for 58.4 s: circuit breaker 'globex' is open",
             " 6.0 s  evt-5 to initech: delivered at attempt 1",
             " 6.0 s  evt-6 to initech: delivered at attempt 1",
             " 6.0 s  evt-7 to initech: queued for 1.0 s: the rate limit of upstream 'initech' has no place in time",
             " 7.0 s  evt-7 to initech: delivered at attempt 1",
             " 8.0 s  evt-8 to umbrella: gone, subscription removed",
-            "18.1 s  evt-4 to globex: delivered at attempt 1",
-            "61.1 s  evt-2 to globex: delivered at attempt 1",
-            "63.1 s  evt-3 to globex: delivered at attempt 1",
+            "61.4 s  evt-2 to globex: queued for 2.0 s: circuit breaker 'globex' is open",
+            "63.4 s  evt-2 to globex: delivered at attempt 1",
+            "63.4 s  evt-3 to globex: delivered at attempt 1",
+            "63.4 s  evt-4 to globex: queued for 1.0 s: the rate limit of upstream 'globex' has no place in time",
+            "64.4 s  evt-4 to globex: delivered at attempt 1",
             "evt-2: 3 requests, 1 idempotency key, 2 signatures",
             "13 requests, all signed: true",
         ]
@@ -144,7 +146,7 @@ async fn a_model_that_is_overloaded_is_stood_in_for_by_a_smaller_one() {
             "asked the large model 0 times: Roughly: yes. Without: large (circuit_open)",
             "later: Yes. Degraded: false",
             "no prompt: upstream 'large' answered 400 Bad Request",
-            "all of it in 64 s of virtual time",
+            "all of it in 67 s of virtual time",
         ]
     );
 }

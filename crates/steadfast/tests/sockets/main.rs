@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod addresses;
+mod alarms;
 mod basics;
 mod blocking;
 mod cancel;

@@ -49,7 +49,7 @@ impl Kept {
             entry.asked_at = entry.guard.0.upstream.clock.now();
             entry.guard.clone()
         };
-        self.to_front(index);
+        self.bring_to_front(index);
         Some(guard)
     }
 
@@ -85,7 +85,7 @@ impl Kept {
                 let key = Arc::clone(&entry.key);
                 return self.remove(&key);
             }
-            self.to_front(index);
+            self.bring_to_front(index);
         }
         None
     }
@@ -101,7 +101,7 @@ impl Kept {
         guards
     }
 
-    fn to_front(&mut self, index: usize) {
+    fn bring_to_front(&mut self, index: usize) {
         if self.ends.is_some_and(|ends| ends.newest != index) {
             self.unlink(index);
             self.link(index);

@@ -9,8 +9,9 @@ use futures_executor::block_on;
 use futures_util::future::{join, join_all};
 use steadfast::policy::Time;
 use steadfast::policy::line::RateConfig;
+use steadfast::report::{AttemptRecord, Ended};
 use steadfast::testing::{Reply, ScriptedOperation, SeenCall, VirtualClock, fake_clock};
-use steadfast::{Clock, Guard, Report};
+use steadfast::{Clock, ErrorKind, Guard};
 use tokio::sync::oneshot;
 
 use super::{exact, five_a_second, guard};
@@ -56,47 +57,64 @@ fn c11_6_who_sleeps_long_does_not_skip_what_another_does_meanwhile() {
 #[derive(Clone, Debug, PartialEq)]
 struct Busy;
 
-/// One of many little worlds: failures, slow and stuck work, few slots, a rate limit. No two instants in it are the same
-/// by chance, since the order within one instant is nobody's promise.
+/// What happened in one call.
+#[derive(Debug, PartialEq)]
+struct Story {
+    attempts: Vec<AttemptRecord>,
+    ended: Ended,
+    duration: Duration,
+    seen: Vec<SeenCall>,
+}
+
+/// One of many little worlds: failures, slow and stuck work, few slots, a rate limit. No two events in it that have to do
+/// with each other are of the same instant, since the order within one is nobody's promise.
 #[derive(Clone, Copy)]
-struct Scenario(u64);
+struct Scenario {
+    number: u64,
+    /// Slots and places are scarce. Who waits for them is refused as soon as it asks in vain, and how often it asks depends
+    /// on who polls it: here everybody is, each time, on both clocks.
+    is_scarce: bool,
+}
 
 impl Scenario {
     fn guard(self, clock: impl Into<Clock>) -> Guard {
-        let rate = RateConfig { limit: 1 + self.0 as u32 % 4, ..five_a_second() };
-        let builder = Guard::builder("rates").attempts(3).backoff(exact()).total_timeout(secs(6));
-        let builder = builder.max_concurrent(2, ms(700)).rate_limit(rate).clock(clock);
-        builder.attempt_timeout(ms(900)).without_retry_budget().without_breaker().build().unwrap()
+        let rate = RateConfig { limit: 1 + self.number as u32 % 4, ..five_a_second() };
+        let builder = Guard::builder("rates").attempts(3).backoff(exact()).clock(clock);
+        let builder = if self.is_scarce { builder.max_concurrent(2, ms(700)).rate_limit(rate) } else { builder };
+        builder.without_retry_budget().without_breaker().build().unwrap()
     }
 
     /// What the call of this number asks.
     fn operation(self, clock: impl Into<Clock>, number: u64) -> ScriptedOperation<u64, Busy> {
         let reply = |step: u64| {
-            let random = (self.0 * 1_000 + number * 10 + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24;
-            let reply = match random % 4 {
-                0 => Reply::err(Busy),
-                1 => Reply::hang(),
+            let random = (self.number * 1_000 + number * 10 + step).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24;
+            let reply = match random % 8 {
+                0..4 => Reply::err(Busy),
+                4 => Reply::hang(),
                 _ => Reply::ok(number),
             };
-            reply.after(Duration::from_nanos(random % 800_000_000))
+            reply.after(Duration::from_nanos(random % 1_300_000_000))
         };
         ScriptedOperation::new(clock, (0..3).map(reply))
     }
 
-    async fn call(guard: Guard, operation: ScriptedOperation<u64, Busy>) -> (Report, Vec<SeenCall>) {
-        let report = match guard.transient(|_: &Busy| true).serve(|_| operation.call()).await {
+    async fn call(guard: Guard, number: u64, operation: ScriptedOperation<u64, Busy>) -> Story {
+        let call = guard.timeout(ms(4_000 + number * 37)).transient(|_: &Busy| true);
+        let report = match call.serve(|_| operation.call()).await {
             Ok(served) => served.report().clone(),
             Err(error) => error.report().clone(),
         };
-        (report, operation.seen())
+        // When a waiter learns that it no longer lacks the place, but only the slot, depends on how often it asks.
+        let attempts = report.attempts().copied().collect();
+        Story { attempts, ended: report.ended(), duration: report.duration(), seen: operation.seen() }
     }
 
-    fn calls(self, guard: &Guard, clock: Clock) -> Vec<impl Future<Output = (Report, Vec<SeenCall>)> + Send + use<>> {
-        (0..12).map(|number| Self::call(guard.clone(), self.operation(clock.clone(), number))).collect()
+    fn calls(self, guard: &Guard, clock: Clock) -> Vec<impl Future<Output = Story> + Send + use<>> {
+        (0..12).map(|number| Self::call(guard.clone(), number, self.operation(clock.clone(), number))).collect()
     }
 
     /// What happens where everything is moved from timer to timer.
-    fn expected(self) -> Vec<(Report, Vec<SeenCall>)> {
+    fn expected(self) -> Vec<Story> {
         let clock = VirtualClock::new();
         clock.run(join_all(self.calls(&self.guard(clock.clone()), clock.clone().into()))).unwrap()
     }
@@ -105,11 +123,11 @@ impl Scenario {
 #[test]
 fn c11_6_events_come_in_the_order_of_a_clock_that_is_moved_from_timer_to_timer() {
     let mut sleeps = 0;
-    for scenario in (0..300).map(Scenario) {
+    for scenario in (0..300).map(|number| Scenario { number, is_scarce: true }) {
         let time = fake_clock();
         let guard = scenario.guard(&time);
         let got = block_on(join_all(scenario.calls(&guard, Clock::system())));
-        assert_eq!(got, scenario.expected(), "scenario {}", scenario.0);
+        assert_eq!(got, scenario.expected(), "scenario {}", scenario.number);
         let line = guard.snapshot().line;
         assert_eq!((time.armed_timers(), line.in_use, line.queued), (0, 0, 0));
         sleeps += time.sleeps().len();
@@ -119,15 +137,38 @@ fn c11_6_events_come_in_the_order_of_a_clock_that_is_moved_from_timer_to_timer()
 
 #[tokio::test]
 async fn c11_6_so_they_do_where_each_call_is_a_task_of_its_own() {
-    for scenario in (0..300).map(Scenario) {
+    for scenario in (0..300).map(|number| Scenario { number, is_scarce: false }) {
         let time = fake_clock();
-        let tasks = scenario.calls(&scenario.guard(&time), Clock::system()).into_iter().map(tokio::spawn);
+        let guard = scenario.guard(&time);
+        let tasks = scenario.calls(&guard, Clock::system()).into_iter().map(tokio::spawn);
         let mut got = Vec::new();
         for task in tasks.collect::<Vec<_>>() {
             got.push(task.await.unwrap());
         }
-        assert_eq!(got, scenario.expected(), "scenario {}", scenario.0);
+        assert_eq!(got, scenario.expected(), "scenario {}", scenario.number);
     }
+}
+
+#[tokio::test]
+async fn c11_6_limits_of_the_same_instant_come_together() {
+    let time = fake_clock();
+    let guard = guard().build().unwrap();
+    let stuck = ScriptedOperation::new(&time, [Reply::<(), Busy>::hang()]);
+    let call = |is_scripted: bool| {
+        let (guard, stuck) = (guard.clone(), stuck.clone());
+        tokio::spawn(async move {
+            let work = || {
+                let stuck = stuck.clone();
+                async move { if is_scripted { stuck.call().await } else { std::future::pending().await } }
+            };
+            guard.call(work).await.unwrap_err().limit()
+        })
+    };
+    // The scripted one lets time pass for the other, too, and is gone when the other's limit has come.
+    for task in [call(true), call(false), call(true)] {
+        assert_eq!(task.await.unwrap(), Some(ErrorKind::Timeout));
+    }
+    assert_eq!((time.elapsed(), time.armed_timers()), (secs(30), 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -166,10 +207,7 @@ async fn c11_6_nobody_sleeps_past_the_work_of_one_before_it() {
     let real = {
         let guard = guard.clone();
         tokio::spawn(async move {
-            let work = guard.call(|| {
-                let ended = ended.take().expect("one attempt");
-                async move { ended.await }
-            });
+            let work = guard.call(|| ended.take().expect("one attempt"));
             work.await.is_ok()
         })
     };

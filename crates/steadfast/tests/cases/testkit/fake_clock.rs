@@ -53,6 +53,8 @@ fn p20_what_an_upstream_asks_for_is_waited_out_exactly() {
     assert_eq!(response.status(), 200);
     assert_eq!(time.sleeps(), [secs(7)]);
     assert_eq!(response.report().waits()[0].duration, secs(7));
+    let told = "attempt 1: 429 after 0.0ns; waited 7.0s (retry_after); attempt 2: 200 after 0.0ns; ended: response";
+    assert_eq!(response.report().to_string(), told);
 }
 
 #[test]
