@@ -9,7 +9,9 @@
 
 use std::time::Duration;
 
-use http::HeaderValue;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -102,6 +104,10 @@ impl ProblemDetails {
             "invalid_request" => {
                 (500, "Internal Server Error", format!("the request to upstream '{upstream}' could not be made"))
             }
+            "operation_failed" => (503, "Upstream Failed", format!("upstream '{upstream}' failed")),
+            "operation_rejected" => {
+                (500, "Internal Server Error", format!("what was asked of upstream '{upstream}' could not be done"))
+            }
             _ => (503, "Upstream Unavailable", format!("upstream '{upstream}' is not available")),
         };
         Self {
@@ -109,6 +115,17 @@ impl ProblemDetails {
             upstream: Some(upstream.to_owned()),
             ..Self::new(status, title, detail)
         }
+    }
+
+    /// The problem of a request that the service itself did not take on, by `reason`: `overloaded`, or
+    /// `deadline_passed` where its caller has given up already.
+    pub fn of_service(reason: &str) -> Self {
+        let (status, title, detail) = match reason {
+            "overloaded" => (503, "Service Overloaded", "too many requests are being served"),
+            "deadline_passed" => (504, "Deadline Passed", "the request's deadline passed before it could be served"),
+            _ => (503, "Service Unavailable", "the service is not available"),
+        };
+        Self { reason: Some(reason.to_owned()), ..Self::new(status, title, detail) }
     }
 
     /// The same with the id of the request that was being served.
@@ -154,6 +171,19 @@ impl ProblemDetails {
     pub fn retry_after_header(&self) -> Option<HeaderValue> {
         let seconds = self.retry_after.filter(|seconds| *seconds >= 0.0)?;
         Some(HeaderValue::from((seconds.ceil() as u64).max(1)))
+    }
+
+    /// The response that carries the document: its status (500 if it has none that is valid), its media type, and
+    /// `Retry-After` where a time is known.
+    pub fn to_response<B: From<Bytes>>(&self) -> Response<B> {
+        let mut response = Response::new(B::from(Bytes::from(self.to_json())));
+        let status = self.status.and_then(|status| StatusCode::from_u16(status).ok());
+        *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.headers_mut().insert(CONTENT_TYPE, MEDIA_TYPE);
+        if let Some(wait) = self.retry_after_header() {
+            response.headers_mut().insert(RETRY_AFTER, wait);
+        }
+        response
     }
 
     /// The document as JSON.

@@ -22,6 +22,7 @@ use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
 use crate::admission::{self, Hold};
+use crate::context;
 use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
@@ -43,6 +44,8 @@ pub(crate) struct Options<'a> {
     pub(crate) deadline: Option<Instant>,
     /// What was left of it when the call was made, where no more than that is known.
     pub(crate) inherited: Option<Duration>,
+    /// Whether the request that the task serves (`context`) limits the call, too: it was given no other.
+    pub(crate) of_task: bool,
     /// Whether an attempt that the deadline cuts may count against the upstream (1.5).
     pub(crate) timeout_is_evidence: bool,
     /// Of the thread that drives the call, where that is no task of a runtime.
@@ -50,9 +53,9 @@ pub(crate) struct Options<'a> {
 }
 
 /// What is left of the deadline of the request being served: as given for this call, or as its context has it.
-pub(crate) fn inherited(deadline: Option<Instant>, context: &CallContext) -> Option<Duration> {
+pub(crate) fn inherited(deadline: Option<Instant>, context: Option<&CallContext>) -> Option<Duration> {
     let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-    left.into_iter().chain(context.time_left()).min()
+    left.into_iter().chain(context.and_then(CallContext::time_left)).min()
 }
 
 /// How a call ended.
@@ -170,6 +173,11 @@ impl<'a> Call<'a> {
         let mut left = options.inherited;
         if let Some(deadline) = options.deadline {
             let until = deadline.saturating_duration_since(Instant::now());
+            left = Some(left.map_or(until, |known| known.min(until)));
+        }
+        if options.of_task
+            && let Some(until) = context::time_left()
+        {
             left = Some(left.map_or(until, |known| known.min(until)));
         }
         let inherited = left.map(|left| now + left);

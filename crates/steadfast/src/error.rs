@@ -5,8 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_http::problem::ProblemDetails;
-
 use crate::report::{Ended, Report};
 
 /// A boxed error: of a hook, of a body in pieces, of a transport of one's own.
@@ -114,16 +112,6 @@ impl Error {
     /// Every attempt, every wait, and why the call ended.
     pub fn report(&self) -> &Report {
         &self.0.report
-    }
-
-    /// The problem document that a service answers with when it lets this error escape (RFC 9457; contract 7.3): 503,
-    /// or 500 for an invalid request. It names the upstream, and never a path, an address, or low-level text.
-    pub fn to_problem(&self) -> ProblemDetails {
-        let problem = ProblemDetails::of_call(self.kind().name(), self.upstream()).with_attempts(self.attempts());
-        match self.retry_after() {
-            Some(wait) => problem.with_retry_after(wait),
-            None => problem,
-        }
     }
 
     /// The breaker refused the call.

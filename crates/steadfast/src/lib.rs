@@ -12,6 +12,8 @@
 //! | do so from plain threads | `blocking`, behind the feature of that name |
 //! | protect any other operation | [`Guard`], or [`Guards`] with one for each key |
 //! | have one policy alone | [`retry`], [`timeout`](fn@timeout), [`RateLimit`], [`CircuitBreaker`], [`Bulkhead`] |
+//! | let calls inherit from the request being served | [`context`], and the crate `steadfast-axum` |
+//! | answer one's own caller when a call failed | [`Error::to_problem`]; in axum the errors themselves, behind the feature `axum` |
 //! | know what a fallback stood in for | [`degraded`] |
 //! | fit into a stack of tower's | `layer` and `transport::service`, behind the feature `tower` |
 //! | send through a reqwest client, or in one's own way | `transport::reqwest`, behind the feature `reqwest`; [`transport::Exchange`] |
@@ -28,9 +30,11 @@ mod call;
 pub mod client;
 mod clock;
 pub mod config;
+pub mod context;
 pub mod degraded;
 #[cfg(doctest)]
 mod doctests;
+mod edge;
 mod error;
 mod event;
 pub mod guard;

@@ -18,6 +18,8 @@ fn c7_3_every_kind_of_error() {
         ("unreachable", 503, "Upstream Unreachable", "upstream 'billing' could not be reached"),
         ("closed", 503, "Upstream Client Closed", "the client of upstream 'billing' is closed"),
         ("invalid_request", 500, "Internal Server Error", "the request to upstream 'billing' could not be made"),
+        ("operation_failed", 503, "Upstream Failed", "upstream 'billing' failed"),
+        ("operation_rejected", 500, "Internal Server Error", "what was asked of upstream 'billing' could not be done"),
         ("anything", 503, "Upstream Unavailable", "upstream 'billing' is not available"),
     ] {
         let problem = ProblemDetails::of_call(reason, "billing");
@@ -28,6 +30,32 @@ fn c7_3_every_kind_of_error() {
         assert_eq!(serde_json::to_value(&problem).unwrap(), expected);
         assert_eq!(problem.retry_after_header(), None);
     }
+}
+
+#[test]
+fn a_request_that_the_service_did_not_take_on() {
+    for (reason, status, title) in [
+        ("overloaded", 503, "Service Overloaded"),
+        ("deadline_passed", 504, "Deadline Passed"),
+        ("anything", 503, "Service Unavailable"),
+    ] {
+        let problem = ProblemDetails::of_service(reason);
+        assert_eq!((problem.status, problem.title.as_deref()), (Some(status), Some(title)));
+        assert_eq!((problem.reason.as_deref(), problem.upstream), (Some(reason), None));
+    }
+}
+
+/// 7.3: status, media type, and `Retry-After` where one is known.
+#[test]
+fn c7_3_as_a_response() {
+    let problem = ProblemDetails::of_call("circuit_open", "billing").with_retry_after(Duration::from_millis(4_200));
+    let response: Response<Bytes> = problem.to_response();
+    assert_eq!((response.status().as_u16(), &response.headers()[RETRY_AFTER]), (503, &HeaderValue::from(5)));
+    assert_eq!(response.headers()[CONTENT_TYPE], MEDIA_TYPE);
+    assert_eq!(response.body(), &problem.to_json());
+    let broken = ProblemDetails { status: Some(7), ..ProblemDetails::default() };
+    let response: Response<Bytes> = broken.to_response();
+    assert_eq!((response.status().as_u16(), response.headers().get(RETRY_AFTER)), (500, None));
 }
 
 /// 7.3

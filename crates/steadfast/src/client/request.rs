@@ -17,6 +17,7 @@ use super::multipart::Form;
 use super::response::Response;
 use super::streaming::StreamingResponse;
 use crate::call::{self, Finished, Options};
+use crate::context;
 use crate::error::{Error, ErrorKind};
 use crate::report::{Outcome, Report};
 use crate::transport::{RequestBody, TransportError, UploadHook, Uploaded};
@@ -37,7 +38,7 @@ pub struct RequestBuilder {
     timeout: Option<Duration>,
     deadline: Option<Instant>,
     timeout_is_evidence: bool,
-    context: CallContext,
+    context: Option<CallContext>,
     mistake: Option<String>,
 }
 
@@ -57,7 +58,7 @@ impl RequestBuilder {
             timeout: None,
             deadline: None,
             timeout_is_evidence: true,
-            context: CallContext::default(),
+            context: None,
             mistake: None,
         }
     }
@@ -198,9 +199,10 @@ impl RequestBuilder {
 
     /// What travels with the call: the request id, bearer and trace of the request being served. Its time left, where it
     /// has one, counts from [`send`](Self::send); who makes several calls gives each the same
-    /// [`deadline`](Self::deadline) instead.
+    /// [`deadline`](Self::deadline) instead. Unless given, that of the task, where it has one: see
+    /// [`context`](crate::context).
     pub fn context(mut self, context: &CallContext) -> Self {
-        self.context = context.clone();
+        self.context = Some(context.clone());
         self
     }
 
@@ -270,13 +272,17 @@ impl RequestBuilder {
 
     /// The call as it is about to be made, or the first mistake in it.
     #[inline]
-    fn ready(self, reading: Reading) -> Result<Ready, Error> {
+    fn ready(mut self, reading: Reading) -> Result<Ready, Error> {
+        if self.context.is_none() {
+            self.context = context::current();
+        }
         let options = Options {
             bell: None,
             key: "",
             timeout: self.timeout,
             deadline: self.deadline,
-            inherited: self.context.time_left(),
+            inherited: self.context.as_ref().and_then(CallContext::time_left),
+            of_task: false,
             timeout_is_evidence: self.timeout_is_evidence,
         };
         let shared = Arc::clone(&self.shared);
@@ -294,10 +300,11 @@ impl RequestBuilder {
         }
         let query = (!self.query.is_empty()).then_some(self.query.as_str());
         let uri = shared.settings.base_url.join(&self.path, query).map_err(|error| error.to_string())?;
+        let context = self.context.as_ref();
         let layers = Layers {
             content_type: self.content_type.as_ref(),
-            request_id: self.context.request_id_header(),
-            bearer: self.context.bearer().filter(|_| shared.settings.forward_authorization),
+            request_id: context.and_then(CallContext::request_id_header),
+            bearer: context.and_then(CallContext::bearer).filter(|_| shared.settings.forward_authorization),
             idempotency_key: self.idempotency_key.as_ref(),
             call: Some(&self.headers).filter(|own| !own.is_empty()),
             ..Layers::default()
@@ -308,7 +315,7 @@ impl RequestBuilder {
             Arc::new(shared.plain_headers.with(&layers).map_err(|error| error.to_string())?)
         };
         let repeat = Repeat::of(&self.method, headers.headers(), self.retry).map_err(|error| error.to_string())?;
-        let trace = self.context.trace().cloned();
+        let trace = context.and_then(CallContext::trace).cloned();
         let body = match self.on_upload {
             Some(hook) => self.body.on_progress(hook),
             None => self.body,

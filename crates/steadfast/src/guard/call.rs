@@ -1,6 +1,7 @@
 //! One call of a guard: what its caller chooses, and the last word.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use steadfast_http::CallContext;
@@ -32,8 +33,15 @@ pub struct GuardCall<'a, J = Unclassified, B = NoFallback> {
 
 impl<'a> GuardCall<'a> {
     pub(super) fn new(guard: &'a Guard) -> Self {
-        let options =
-            Options { key: "", timeout: None, deadline: None, inherited: None, timeout_is_evidence: true, bell: None };
+        let options = Options {
+            key: "",
+            timeout: None,
+            deadline: None,
+            inherited: None,
+            of_task: true,
+            timeout_is_evidence: true,
+            bell: None,
+        };
         Self { guard, options, judge: Unclassified, fallback: NoFallback }
     }
 }
@@ -85,8 +93,10 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     }
 
     /// The request being served: what is left of its deadline limits this call, as with [`deadline`](Self::deadline).
+    /// Unless given, that of the task, where it has one: see [`context`](crate::context).
     pub fn context(mut self, context: &CallContext) -> Self {
-        let inherited = call::inherited(None, context);
+        let inherited = call::inherited(None, Some(context));
+        self.options.of_task = false;
         self.options.inherited = self.options.inherited.into_iter().chain(inherited).min();
         self
     }
@@ -219,7 +229,10 @@ impl Guarded {
             && ended != Ended::CircuitOpen
             && report.attempts().last().is_some_and(|last| last.outcome == Outcome::Error);
         match last {
-            Some(error) if is_own => GuardError::Operation { error, report: Box::new(report) },
+            Some(error) if is_own => {
+                let upstream = Arc::clone(&self.upstream.name);
+                GuardError::Operation { upstream, error, report: Box::new(report) }
+            }
             last => {
                 let kind = if ended == Ended::CircuitOpen { ErrorKind::CircuitOpen } else { kind };
                 GuardError::Limit { error: Error::new(kind, &self.upstream.name, report), last }

@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::classify::ErrorClass;
@@ -14,6 +15,8 @@ use crate::report::Report;
 pub enum GuardError<E> {
     /// The operation's own last error, as it is.
     Operation {
+        /// The dependency's name.
+        upstream: Arc<str>,
         /// The error.
         error: E,
         /// Every attempt and wait.
@@ -29,6 +32,14 @@ pub enum GuardError<E> {
 }
 
 impl<E> GuardError<E> {
+    /// The dependency's name.
+    pub fn upstream(&self) -> &str {
+        match self {
+            Self::Operation { upstream, .. } => upstream,
+            Self::Limit { error, .. } => error.upstream(),
+        }
+    }
+
     /// Every attempt and wait.
     pub fn report(&self) -> &Report {
         match self {

@@ -23,7 +23,7 @@ pub struct CallOptions {
     pub(super) deadline: Option<Instant>,
     pub(super) retry: Option<bool>,
     pub(super) timeout_is_evidence: bool,
-    pub(super) context: CallContext,
+    pub(super) context: Option<CallContext>,
 }
 
 impl Default for CallOptions {
@@ -35,7 +35,7 @@ impl Default for CallOptions {
 impl CallOptions {
     /// What a call has that brings none along.
     pub fn new() -> Self {
-        Self { timeout: None, deadline: None, retry: None, timeout_is_evidence: true, context: CallContext::default() }
+        Self { timeout: None, deadline: None, retry: None, timeout_is_evidence: true, context: None }
     }
 
     /// A deadline for this call; it can only shorten the upstream's. `Duration::MAX` means no further limit.
@@ -64,14 +64,15 @@ impl CallOptions {
         self
     }
 
-    /// What travels with the call: the request id, bearer, trace, and time left of the request being served.
+    /// What travels with the call: the request id, bearer, trace, and time left of the request being served. Unless given,
+    /// that of the task, where it has one: see [`context`](crate::context).
     pub fn context(mut self, context: &CallContext) -> Self {
-        self.context = context.clone();
+        self.context = Some(context.clone());
         self
     }
 
     /// What is left of the deadline of the request being served.
     pub(super) fn inherited(&self) -> Option<Duration> {
-        call::inherited(self.deadline, &self.context)
+        call::inherited(self.deadline, self.context.as_ref())
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
-use steadfast_http::Repeat;
 use steadfast_http::headers::Layers;
+use steadfast_http::{CallContext, Repeat};
 use tower_service::Service;
 
 use super::{CallOptions, Manner};
@@ -16,6 +16,7 @@ use crate::call::Options;
 use crate::client::exchange::{Prepared, Reading};
 use crate::client::request::Ready;
 use crate::client::{Shared, StreamingBody};
+use crate::context;
 use crate::error::Error;
 use crate::transport::RequestBody;
 
@@ -48,12 +49,19 @@ impl ClientService {
     /// The call as it is about to be made, or the first mistake in it.
     fn ready(&self, request: Request<RequestBody>) -> Result<Ready, Error> {
         let (mut head, body) = request.into_parts();
-        let own = head.extensions.remove::<CallOptions>().unwrap_or_default();
+        let mut own = head.extensions.remove::<CallOptions>().unwrap_or_default();
+        // A single policy adds nothing: it takes over the deadline alone.
+        let adds = self.manner.decodes;
+        let of_task = own.context.is_none() && !adds;
+        if own.context.is_none() && adds {
+            own.context = context::current();
+        }
         let shared = Arc::clone(&self.shared);
         let mistaken = |mistake: String| Error::invalid_request(&self.shared.upstream.name, mistake);
+        let context = own.context.as_ref();
         let layers = Layers {
-            request_id: own.context.request_id_header(),
-            bearer: own.context.bearer().filter(|_| shared.settings.forward_authorization),
+            request_id: context.and_then(CallContext::request_id_header),
+            bearer: context.and_then(CallContext::bearer).filter(|_| shared.settings.forward_authorization),
             call: Some(&head.headers),
             passed_on: true,
             ..Layers::default()
@@ -67,6 +75,7 @@ impl ClientService {
             timeout: own.timeout,
             deadline: None,
             inherited: own.inherited(),
+            of_task,
             timeout_is_evidence: own.timeout_is_evidence,
         };
         let prepared = Prepared {
@@ -77,7 +86,7 @@ impl ClientService {
             headers: Arc::new(headers),
             body,
             repeat,
-            trace: own.context.trace().cloned(),
+            trace: context.and_then(CallContext::trace).cloned(),
             reading: if self.manner.decodes { Reading::AsItComes } else { Reading::Untouched },
         };
         Ok(Ready { shared, options, prepared })

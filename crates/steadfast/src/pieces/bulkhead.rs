@@ -140,8 +140,16 @@ impl fmt::Debug for BulkheadPermit {
 pub(super) struct Stay;
 
 impl Stay {
-    pub(super) const OPTIONS: Options<'static> =
-        Options { key: "", timeout: None, deadline: None, inherited: None, timeout_is_evidence: true, bell: None };
+    pub(super) const OPTIONS: Options<'static> = Options {
+        key: "",
+        timeout: None,
+        deadline: None,
+        inherited: None,
+        // A stay is no call: it may go on when its request is over.
+        of_task: false,
+        timeout_is_evidence: true,
+        bell: None,
+    };
 
     fn judged(outcome: Outcome, result: ResultKind) -> Judged {
         let judgement = Judgement {

@@ -8,6 +8,7 @@ mod cancellation;
 mod closing;
 mod closure;
 mod codings;
+mod context;
 mod deadlines;
 mod guard;
 mod guard_blocking;

@@ -22,7 +22,7 @@ use steadfast_policy::Time;
 use tokio::runtime::Handle;
 use tracing::Span;
 
-use crate::degraded::Collector;
+use crate::context::Carried;
 use crate::guard::context::Context;
 use crate::lent::Lent;
 
@@ -54,15 +54,15 @@ pub(super) struct Task<F> {
     pub(super) operation: F,
     pub(super) context: Context,
     pub(super) slot: Arc<Lent>,
-    /// What is degraded in the work is noted where the caller looks for it.
-    collector: Option<Collector>,
+    /// What is degraded in the work is noted where the caller looks for it, and its calls are for the same request.
+    carried: Carried,
     span: Span,
 }
 
 impl<F> Task<F> {
     /// To be made by the calling task or thread.
     pub(super) fn new(operation: F, context: Context, slot: Arc<Lent>) -> Self {
-        Self { operation, context, slot, collector: Collector::current(), span: Span::current() }
+        Self { operation, context, slot, carried: Carried::here(), span: Span::current() }
     }
 }
 
@@ -174,14 +174,9 @@ struct Runner<F, R>(Arc<Errand<F, R>>);
 
 impl<F: FnMut(Context) -> R, R> Runner<F, R> {
     fn run(self) {
-        let Some(Task { mut operation, context, slot, collector, span }) = self.0.begin() else { return };
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let mut run = || span.in_scope(|| operation(context));
-            match collector {
-                Some(collector) => collector.scope_blocking(run),
-                None => run(),
-            }
-        }));
+        let Some(Task { mut operation, context, slot, carried, span }) = self.0.begin() else { return };
+        let work = AssertUnwindSafe(|| carried.around(|| span.in_scope(|| operation(context))));
+        let result = catch_unwind(work);
         let over = match result {
             Ok(result) => Over::Ran(operation, result),
             Err(panic) => {

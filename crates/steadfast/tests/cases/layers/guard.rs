@@ -21,7 +21,7 @@ fn c11_2_a_guard_as_a_layer() {
     assert_eq!((echoed.unwrap(), calls.load(Ordering::SeqCst)), (vec![1, 2, 3], 3));
     let careful = GuardLayer::new(guard.clone()).layer(service);
     match clock.run(careful.oneshot(vec![4])).unwrap() {
-        Err(GuardError::Operation { error, report }) => {
+        Err(GuardError::Operation { error, report, .. }) => {
             assert_eq!((error.kind(), report.attempt_count()), (io::ErrorKind::Interrupted, 1));
         }
         other => panic!("{other:?}"),

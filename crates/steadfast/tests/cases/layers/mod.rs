@@ -40,7 +40,7 @@ struct Stack {
 }
 
 /// The upstream as a service.
-fn wire(
+pub(crate) fn wire(
     upstream: &Script,
 ) -> impl Service<Request<RequestBody>, Response = Response<ResponseBody>, Error = TransportError, Future: Send>
 + Clone
