@@ -113,7 +113,7 @@ impl CircuitBreaker {
     }
 
     /// The guard that it is: for a call with a timeout or a fallback of its own, and for
-    /// [`GuardLayer`](crate::layer::GuardLayer).
+    /// `layer::GuardLayer`.
     pub fn as_guard(&self) -> &Guard {
         &self.0
     }
