@@ -42,7 +42,7 @@ impl<T, E> Reply<T, E> {
         Self::new(Action::Return(Arc::new(make)))
     }
 
-    /// Never returns: a limit ends it. If the script is [played](ScriptedOperation::play) anew before, it is answered from
+    /// Never returns: a limit ends it. If the script is [played](super::ScriptedOperation::play) anew before, it is answered from
     /// that.
     pub fn hang() -> Self {
         Self::new(Action::Hang)
