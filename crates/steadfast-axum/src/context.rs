@@ -32,8 +32,9 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const X_DEGRADED: HeaderName = HeaderName::from_static("x-degraded");
 
 /// Puts the [`CallContext`] of each request around the service inside: every call that it makes, through clients, guards
-/// and layers of Steadfast's, has it unless it is given another (see [`steadfast::context`]). It is among the request's
-/// extensions, too.
+/// and layers of Steadfast's, has it unless it is given another (see [`steadfast::context`]). As it
+/// arrived it is among the request's extensions, too, for looking at: its time left is that of the arrival, so a call is
+/// given [`current`](steadfast::context::current), or nothing.
 ///
 /// | of the request | is taken |
 /// |---|---|
@@ -123,12 +124,19 @@ impl Settings {
         if let Some(name) = &self.deadline_header {
             context = context.with_time_left_from(headers, name);
         }
+        // A layer further out has said how long, and none makes it longer.
+        if let Some(outer) = steadfast::context::time_left() {
+            let left = context.time_left().map_or(outer, |left| left.min(outer));
+            context = context.with_time_left(left);
+        }
         if let Some(limit) = self.time_limit {
             let left = context.time_left().map_or(limit, |left| left.min(limit));
             context = context.with_time_left(left);
         }
         if self.start_traces && context.trace().is_none() {
-            context = context.with_trace(TraceContext::root(self.ids.long(), self.ids.short(), false));
+            let outer = steadfast::context::current().and_then(|outer| outer.trace().cloned());
+            let trace = outer.unwrap_or_else(|| TraceContext::root(self.ids.long(), self.ids.short(), false));
+            context = context.with_trace(trace);
         }
         if let Some(id) = context.request_id_header().cloned() {
             return (context, id);
@@ -199,7 +207,7 @@ where
         let (clock, inner) = (&settings.clock, &mut self.inner);
         // The service may look for the context before its future is polled.
         let call = || scope_blocking_on(clock, context.clone(), || inner.call(request));
-        let future = call();
+        let future = collector.scope_blocking(call);
         let inner = scope_on(clock, context, future);
         ContextFuture { inner, collector, request_id, settings }
     }

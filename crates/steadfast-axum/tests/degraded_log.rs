@@ -42,7 +42,7 @@ fn c11_5_the_log_names_what_was_degraded_and_why() {
     });
     let lines = log.lines();
     let expected =
-        "WARN the answer is degraded request_id=r-42 degraded=billing (not_retryable), tariffs (circuit_open)";
+        "WARN the answer is degraded request_id=r-42 degraded=billing (not_repeatable), tariffs (circuit_open)";
     assert_eq!(lines.iter().filter(|line| line.as_str() == expected).count(), 1, "{lines:?}");
     assert!(!lines.join("\n").contains("S3CR3T"));
 }

@@ -16,7 +16,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steadfast_http::{CallContext, Fault};
+use steadfast_http::Fault;
 use steadfast_policy::deadline::{self, Deadline};
 use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
@@ -43,19 +43,13 @@ pub(crate) struct Options<'a> {
     /// begins.
     pub(crate) deadline: Option<Instant>,
     /// What was left of it when the call was made, where no more than that is known.
-    pub(crate) inherited: Option<Duration>,
+    pub(crate) inherited: Option<Time>,
     /// Whether the request that the task serves (`context`) limits the call, too: it was given no other.
     pub(crate) of_task: bool,
     /// Whether an attempt that the deadline cuts may count against the upstream (1.5).
     pub(crate) timeout_is_evidence: bool,
     /// Of the thread that drives the call, where that is no task of a runtime.
     pub(crate) bell: Option<&'a Bell>,
-}
-
-/// What is left of the deadline of the request being served: as given for this call, or as its context has it.
-pub(crate) fn inherited(deadline: Option<Instant>, context: Option<&CallContext>) -> Option<Duration> {
-    let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-    left.into_iter().chain(context.and_then(CallContext::time_left)).min()
 }
 
 /// How a call ended.
@@ -170,7 +164,7 @@ impl<'a> Call<'a> {
     #[inline]
     fn begin(upstream: &'a Arc<Upstream>, rules: &'a Rules, options: Options<'a>) -> Self {
         let now = upstream.clock.now();
-        let mut left = options.inherited;
+        let mut left = options.inherited.map(|at| now.until(at));
         if let Some(deadline) = options.deadline {
             let until = deadline.saturating_duration_since(Instant::now());
             left = Some(left.map_or(until, |known| known.min(until)));

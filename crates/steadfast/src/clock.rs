@@ -129,6 +129,14 @@ impl Clock {
         self.note_sleep(asked);
     }
 
+    /// Waits until `at` as a limit on somebody else's work: a test's clock neither skips it nor moves for it.
+    ///
+    /// Cancel safe, panics: as [`wait_until`](Self::wait_until).
+    pub async fn limit(&self, at: Time) {
+        let mut timer = std::pin::pin!(crate::timer::Timer::new());
+        std::future::poll_fn(|cx| timer.as_mut().poll_until(cx, self, at)).await;
+    }
+
     /// Waits for `duration`; see [`wait_until`](Self::wait_until).
     pub async fn wait(&self, duration: Duration) {
         self.wait_until(self.now() + duration).await;

@@ -45,6 +45,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -68,8 +69,15 @@ struct Current {
     deadline: Option<(Clock, Time)>,
 }
 
+/// Whether any scope was ever made: where none was, no call has to look for one.
+static IN_USE: AtomicBool = AtomicBool::new(false);
+
 impl Current {
     fn begin(context: CallContext, clock: impl FnOnce() -> Clock) -> Arc<Self> {
+        // A scope is seen by whoever runs in it, and that comes after this on the same thread, or was handed over to another.
+        if !IN_USE.load(Ordering::Relaxed) {
+            IN_USE.store(true, Ordering::Relaxed);
+        }
         let deadline = context.time_left().map(|left| {
             let clock = clock();
             let at = clock.now() + left;
@@ -92,12 +100,20 @@ impl Current {
 }
 
 /// The context of the request that this task serves, with the time that it has left now; `None` where there is none.
+#[inline]
 pub fn current() -> Option<CallContext> {
+    if !IN_USE.load(Ordering::Relaxed) {
+        return None;
+    }
     CURRENT.try_with(|current| current.as_deref().map(Current::context)).ok().flatten()
 }
 
 /// How much time the request that this task serves has left; `None` where nobody said.
+#[inline]
 pub fn time_left() -> Option<Duration> {
+    if !IN_USE.load(Ordering::Relaxed) {
+        return None;
+    }
     CURRENT.try_with(|current| current.as_deref().and_then(Current::time_left)).ok().flatten()
 }
 

@@ -1,12 +1,12 @@
 //! How a failed call looks at the edge of the service that made it (contract 7.3).
 //!
 //! Decides which row of the one table ([`ProblemDetails::of_call`]) an error has, and adds what is known of the request
-//! being served. An operation's own error is somebody else's text, so nothing of it is told: it is 503 where its guard
-//! knew that another attempt might have helped, and 500 where nobody said so, or where the dependency answered no and the
-//! handler made nothing of it.
+//! being served. An operation's own error is somebody else's text, so nothing of it is told: it is 503 where the dependency
+//! failed, as every error is taken that nobody classified, and 500 where it answered no and the handler made nothing of it.
 //!
 //! Limits: `Retry-After` is told only where somebody asked for a wait; our own backoff is nobody else's.
 
+use steadfast_http::Sent;
 use steadfast_http::problem::ProblemDetails;
 
 use crate::context;
@@ -25,13 +25,15 @@ impl Error {
 
 impl<E> GuardError<E> {
     /// The problem document that a service answers with when it lets this error escape, as [`Error::to_problem`]. Of an
-    /// operation's own error it tells nothing but that there was one: 503 (`operation_failed`) if the guard knew it for one
-    /// that another attempt might have fixed, else 500 (`operation_rejected`).
+    /// operation's own error it tells nothing but that there was one: 503 (`operation_failed`) if the dependency failed or a
+    /// limit further in refused, 500 (`operation_rejected`) if it answered no.
     pub fn to_problem(&self) -> ProblemDetails {
         match self {
             Self::Limit { error, .. } => error.to_problem(),
             Self::Operation { upstream, report, .. } => {
-                let fixable = !matches!(report.ended(), Ended::NotRetryable | Ended::NotRepeatable);
+                // A limit further in refused: nothing was asked, so nothing was answered no.
+                let refused = report.attempts().last().is_some_and(|last| last.sent == Sent::No);
+                let fixable = refused || report.ended() != Ended::NotRetryable;
                 let reason = if fixable { "operation_failed" } else { "operation_rejected" };
                 problem(reason, upstream, report)
             }
@@ -55,12 +57,20 @@ fn problem(reason: &str, upstream: &str, report: &Report) -> ProblemDetails {
 mod axum {
     use axum_core::response::{IntoResponse, Response};
 
-    use super::{Error, GuardError};
+    use super::{Error, GuardError, Report};
+    use crate::error::ErrorKind;
+
+    /// The error ends here: what is safe to say of it goes to the log, and an operation's own text is not (8.6).
+    fn tell(upstream: &str, kind: &str, report: &Report) {
+        let (ended, attempts) = (report.ended(), report.attempt_count());
+        tracing::warn!(%upstream, %kind, %ended, attempts, "a failed call is the answer");
+    }
 
     /// A handler that returns this error answers with its [problem document](Error::to_problem), and `Retry-After` where a
     /// wait is known.
     impl IntoResponse for Error {
         fn into_response(self) -> Response {
+            tell(self.upstream(), self.kind().name(), self.report());
             self.to_problem().to_response()
         }
     }
@@ -68,6 +78,7 @@ mod axum {
     /// As of [`Error`](Error); see [`to_problem`](GuardError::to_problem).
     impl<E> IntoResponse for GuardError<E> {
         fn into_response(self) -> Response {
+            tell(self.upstream(), self.limit().map_or("operation", ErrorKind::name), self.report());
             self.to_problem().to_response()
         }
     }

@@ -15,7 +15,7 @@ use super::{Check, CheckFuture};
 pub(super) async fn all(checks: &[Check], timeout: Duration, clock: &Clock) -> Vec<(String, CheckReport)> {
     let mut running: Vec<Running<'_>> = checks.iter().map(Running::begin).collect();
     if !running.is_empty() {
-        let mut limit = pin!(clock.wait(timeout));
+        let mut limit = pin!(clock.limit(clock.now() + timeout));
         poll_fn(|cx| {
             let mut pending = false;
             for check in &mut running {

@@ -111,7 +111,7 @@ impl Door {
         let _queued = Queued::enter(&self.queued, max_queued).ok_or(Refused::Overloaded)?;
         let limit = latest.min(deadline);
         let mut place = pin!(Arc::clone(&self.places).acquire_owned());
-        let mut timer = pin!(clock.wait_until(limit));
+        let mut timer = pin!(clock.limit(limit));
         let granted = poll_fn(|cx| match place.as_mut().poll(cx) {
             Poll::Ready(granted) => Poll::Ready(granted.ok()),
             Poll::Pending => timer.as_mut().poll(cx).map(|()| None),

@@ -13,8 +13,7 @@
 mod door;
 
 use std::fmt;
-use std::future::Future;
-use std::mem;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -116,7 +115,7 @@ impl fmt::Debug for ShedLayer {
 
 /// A service behind a door. Made by [`ShedLayer`].
 ///
-/// A request that is let in goes to the service that was asked for its readiness, and waits for it no further.
+/// It is always ready. A request that is let in has its place while the service inside gets ready for it.
 #[derive(Clone)]
 pub struct ShedService<S> {
     inner: S,
@@ -139,14 +138,13 @@ where
     type Error = S::Error;
     type Future = ShedFuture<R, S::Error>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
+    /// Always: who waits, waits at the door, where it is counted and bounded.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let clone = self.inner.clone();
-        // The one that was asked is the one that is ready.
-        let mut inner = mem::replace(&mut self.inner, clone);
+        let mut inner = self.inner.clone();
         let (door, settings) = (Arc::clone(&self.door), self.settings.clone());
         let now = settings.clock.now();
         let deadline = context::time_left().map(|left| now + left);
@@ -157,6 +155,7 @@ where
                 Ok(place) => place,
                 Err(refused) => return Ok(refused.problem(retry_after).to_response()),
             };
+            poll_fn(|cx| inner.poll_ready(cx)).await?;
             inner.call(request).await
         })
     }

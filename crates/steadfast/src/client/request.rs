@@ -281,7 +281,8 @@ impl RequestBuilder {
             key: "",
             timeout: self.timeout,
             deadline: self.deadline,
-            inherited: self.context.as_ref().and_then(CallContext::time_left),
+            inherited: (self.context.as_ref().and_then(CallContext::time_left))
+                .map(|left| self.shared.upstream.clock.now() + left),
             of_task: false,
             timeout_is_evidence: self.timeout_is_evidence,
         };

@@ -95,7 +95,7 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     /// The request being served: what is left of its deadline limits this call, as with [`deadline`](Self::deadline).
     /// Unless given, that of the task, where it has one: see [`context`](crate::context).
     pub fn context(mut self, context: &CallContext) -> Self {
-        let inherited = call::inherited(None, Some(context));
+        let inherited = context.time_left().map(|left| self.guard.0.upstream.clock.now() + left);
         self.options.of_task = false;
         self.options.inherited = self.options.inherited.into_iter().chain(inherited).min();
         self

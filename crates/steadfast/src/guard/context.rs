@@ -15,14 +15,38 @@ pub struct Context {
     /// What was left until the call must be over when the attempt began. The guard drops the attempt then; a driver that
     /// has a timeout of its own may as well be told.
     pub time_left: Duration,
-    pub(crate) key: IdempotencyKey,
+    pub(crate) key: KeyNumber,
+}
+
+/// The number that a call's key is made of, once somebody asks: most operations never do.
+#[derive(Clone, Copy)]
+pub(crate) enum KeyNumber {
+    /// Of a thread's stretch, where neighbours look alike.
+    Counted(u128),
+    /// Drawn from a seed.
+    Drawn(u128),
+}
+
+impl KeyNumber {
+    const fn key(self) -> IdempotencyKey {
+        match self {
+            Self::Counted(number) => IdempotencyKey(mixed(number)),
+            Self::Drawn(number) => IdempotencyKey(number),
+        }
+    }
+}
+
+impl fmt::Debug for KeyNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key().fmt(f)
+    }
 }
 
 impl Context {
     /// A key that is the same for every attempt of a call, and no other call's: to be handed to the provider, so that it
     /// can tell a repetition from a second order (11.8). 128 bits, which no other process draws either.
     pub const fn idempotency_key(&self) -> IdempotencyKey {
-        self.key
+        self.key.key()
     }
 }
 
@@ -70,20 +94,21 @@ impl Keys {
         seed.map_or(Self::Random, |seed| Self::Seeded(Mutex::new(fastrand::Rng::with_seed(seed))))
     }
 
-    pub(super) fn next(&self) -> IdempotencyKey {
-        IdempotencyKey(match self {
+    #[inline]
+    pub(super) fn next(&self) -> KeyNumber {
+        match self {
             // A thread that is being torn down has no cell any more, and starts anew.
-            Self::Random => {
-                mixed(NEXT.try_with(|next| next.replace(next.get().wrapping_add(1))).unwrap_or_else(|_| start()))
-            }
-            Self::Seeded(random) => random.lock().unwrap_or_else(PoisonError::into_inner).u128(..),
-        })
+            Self::Random => KeyNumber::Counted(
+                NEXT.try_with(|next| next.replace(next.get().wrapping_add(1))).unwrap_or_else(|_| start()),
+            ),
+            Self::Seeded(random) => KeyNumber::Drawn(random.lock().unwrap_or_else(PoisonError::into_inner).u128(..)),
+        }
     }
 }
 
 /// Neighbours look nothing like each other, and no two numbers become the same: a product with an odd number and a shift
 /// can both be undone.
-fn mixed(mut number: u128) -> u128 {
+const fn mixed(mut number: u128) -> u128 {
     const ODD: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
     number ^= number >> 64;
     number = number.wrapping_mul(ODD);
@@ -101,7 +126,7 @@ mod tests {
     #[test]
     fn c11_8_keys_are_version_4_uuids_and_each_is_another() {
         let keys = Keys::new(None);
-        let texts: HashSet<String> = (0..1_000).map(|_| keys.next().to_string()).collect();
+        let texts: HashSet<String> = (0..1_000).map(|_| keys.next().key().to_string()).collect();
         assert_eq!(texts.len(), 1_000, "neighbours differ within the bits that are shown");
         for text in &texts {
             let parts: Vec<_> = text.split('-').collect();
@@ -109,7 +134,7 @@ mod tests {
             assert!(parts[2].starts_with('4') && parts[3].starts_with(['8', '9', 'a', 'b']), "{text}");
         }
         // Another thread has another stretch.
-        let other = std::thread::spawn(|| Keys::new(None).next().to_string()).join().unwrap_or_default();
+        let other = std::thread::spawn(|| Keys::new(None).next().key().to_string()).join().unwrap_or_default();
         assert!(!other.is_empty() && !texts.contains(&other));
     }
 
@@ -117,7 +142,7 @@ mod tests {
     fn a_seed_gives_the_same_keys_each_time() {
         let two = |seed| {
             let keys = Keys::new(Some(seed));
-            [keys.next(), keys.next()]
+            [keys.next().key(), keys.next().key()]
         };
         assert_eq!(two(7), two(7));
         assert_ne!(two(7)[0], two(7)[1]);

@@ -6,7 +6,7 @@ use steadfast_http::{Fault, Sent};
 use steadfast_policy::{Advice, Answer, Cause, Judgement, Verdict};
 
 use super::classify::{Classify, ErrorClass};
-use super::context::{Context, IdempotencyKey};
+use super::context::{Context, KeyNumber};
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::Outcome;
 
@@ -15,7 +15,7 @@ pub(super) struct ClosureOperation<F, J> {
     pub(super) operation: F,
     pub(super) judge: J,
     pub(super) slow_after: Duration,
-    pub(super) key: IdempotencyKey,
+    pub(super) key: KeyNumber,
 }
 
 impl<T, E, F, Fut, J> Operation for ClosureOperation<F, J>
@@ -46,7 +46,7 @@ pub(super) fn judged(slow: bool, error: Option<ErrorClass>) -> Judged {
     let (verdict, answer, advice, retry_after) = match error {
         None if slow => (Some(Verdict::Success), Answer::SlowOk, Advice::Done, None),
         None => (Some(Verdict::Success), Answer::Ok, Advice::Done, None),
-        Some(ErrorClass::Failure) => (Some(Verdict::Failure), Answer::Failed, Advice::NotRetryable, None),
+        Some(ErrorClass::Failure) => (Some(Verdict::Failure), Answer::Failed, Advice::NotRepeatable, None),
         Some(ErrorClass::Transient { retry_after }) => {
             (Some(Verdict::Failure), Answer::Failed, Advice::Retry, retry_after)
         }

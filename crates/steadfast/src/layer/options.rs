@@ -4,8 +4,6 @@ use std::time::{Duration, Instant};
 
 use steadfast_http::CallContext;
 
-use crate::call;
-
 /// What one call may choose, put into the extensions of its request; there the layer takes it out.
 ///
 /// ```
@@ -73,6 +71,7 @@ impl CallOptions {
 
     /// What is left of the deadline of the request being served.
     pub(super) fn inherited(&self) -> Option<Duration> {
-        call::inherited(self.deadline, self.context.as_ref())
+        let left = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        left.into_iter().chain(self.context.as_ref().and_then(CallContext::time_left)).min()
     }
 }

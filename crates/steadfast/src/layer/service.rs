@@ -74,7 +74,7 @@ impl ClientService {
             key: "",
             timeout: own.timeout,
             deadline: None,
-            inherited: own.inherited(),
+            inherited: own.inherited().map(|left| shared.upstream.clock.now() + left),
             of_task,
             timeout_is_evidence: own.timeout_is_evidence,
         };

@@ -12,7 +12,7 @@ use steadfast::degraded::{self, Collector, Degraded};
 use steadfast::layer::{CallOptions, DeadlineLayer};
 use steadfast::testing::{Step, VirtualClock};
 use steadfast::transport::RequestBody;
-use steadfast::{BoxError, CallContext, ErrorKind, Guard, ServiceClient, TraceContext, context};
+use steadfast::{BoxError, CallContext, ErrorClass, ErrorKind, Guard, ServiceClient, TraceContext, context};
 use tower::{Layer, ServiceExt};
 
 use crate::harness::{World, kind, ms, secs};
@@ -131,6 +131,20 @@ fn c1_1_the_time_left_is_looked_for_when_the_call_begins() {
         call.call_with(|context| ready(Ok::<_, io::Error>(context.time_left))).await
     });
     assert_eq!(clock.run(scope).unwrap().unwrap(), secs(1));
+}
+
+/// What is left counts from `send`, however late the future is polled.
+#[test]
+fn c1_1_calls_that_are_made_at_once_and_run_one_by_one_share_the_time_left() {
+    let world = World::with([Step::hang()], |client| client.retries(0));
+    let clock = world.clock.clone();
+    let limited = CallContext::new().with_time_left(secs(3));
+    let both = context::scope_on(&clock.clone().into(), limited, async {
+        let (first, second) = (world.client.get("/1").send(), world.client.get("/2").send());
+        (first.await.is_err(), second.await.is_err())
+    });
+    assert_eq!(clock.run(both).unwrap(), (true, true));
+    assert_eq!(clock.now(), steadfast::policy::Time::from_secs(3));
 }
 
 #[test]
@@ -342,6 +356,12 @@ mod edge {
             let text = String::from_utf8(problem.to_json()).unwrap();
             assert!(!text.contains("s3cret") && !text.contains("10.0.0.7") && !text.contains("refused"), "{text}");
         }
+        // Nobody said what the error means: it is taken for a failure. A limit further in refused: nothing was asked.
+        for refused in [false, true] {
+            let class = move |_: &BoxError| if refused { ErrorClass::Refused } else { ErrorClass::Failure };
+            let error = clock.run(guard.classify(class).call(failing)).unwrap().unwrap_err();
+            assert_eq!(error.to_problem().status, Some(503), "refused: {refused}");
+        }
         guard.force_open();
         let error = clock.run(guard.call(failing)).unwrap().unwrap_err();
         assert_eq!(error.to_problem().reason.as_deref(), Some("circuit_open"));
@@ -361,6 +381,6 @@ mod edge {
         let clock = VirtualClock::new();
         let guard = Guard::database("tariffs").clock(clock.clone()).build().unwrap();
         let error = clock.run(guard.call(|| ready(Err::<(), _>(secret())))).unwrap().unwrap_err();
-        assert_eq!(error.into_response().status(), 500);
+        assert_eq!(error.into_response().status(), 503, "nobody said that it was an answer");
     }
 }

@@ -274,7 +274,7 @@ fn c11_5_a_fallback_stands_in_and_says_so() {
 
     let served = clock.run(guard.fallback(10).serve(down)).unwrap().unwrap();
     let degraded = served.degraded().unwrap().clone();
-    assert_eq!((degraded.dependency(), degraded.reason()), ("tariffs", Ended::NotRetryable));
+    assert_eq!((degraded.dependency(), degraded.reason()), ("tariffs", Ended::NotRepeatable));
     assert_eq!(served.report().attempt_count(), 1);
     assert_eq!(served.into_value(), 10);
 
@@ -288,7 +288,7 @@ fn c11_5_a_fallback_stands_in_and_says_so() {
     assert_eq!(served.degraded().unwrap().to_string(), "tariffs (circuit_open)");
     assert_eq!(served.degraded().unwrap().retry_after(), Some(secs(15)));
     assert_eq!(served.into_value(), 11);
-    assert_eq!(*events.lock().unwrap(), ["tariffs: not_retryable", "tariffs: circuit_open"]);
+    assert_eq!(*events.lock().unwrap(), ["tariffs: not_repeatable", "tariffs: circuit_open"]);
 }
 
 #[test]

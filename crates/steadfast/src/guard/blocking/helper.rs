@@ -21,7 +21,7 @@ use crate::call::{self, Finished, Options};
 use crate::error::Error;
 use crate::guard::Guarded;
 use crate::guard::classify::Classify;
-use crate::guard::context::{Context, IdempotencyKey};
+use crate::guard::context::{Context, KeyNumber};
 use crate::guard::error::GuardError;
 use crate::guard::operation::{judged, judged_cut};
 use crate::lent::Lent;
@@ -40,7 +40,7 @@ struct ThreadOperation<'a, F, J, T, E> {
     operation: Option<F>,
     judge: J,
     slow_after: Duration,
-    key: IdempotencyKey,
+    key: KeyNumber,
     threads: Threads,
     /// Whether another thread is at work for this call.
     is_out: &'a AtomicBool,
