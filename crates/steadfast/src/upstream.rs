@@ -116,6 +116,24 @@ impl Upstream {
         is_idle && spent(&policies.breaker.snapshot(now))
     }
 
+    /// Opens the breaker until it is reset.
+    pub(crate) fn force_open(&self) {
+        let now = self.clock.now();
+        self.with(|policies| policies.breaker.force_open(now));
+    }
+
+    /// Closes it, and lets it ignore every verdict, until it is reset.
+    pub(crate) fn force_close(&self) {
+        let now = self.clock.now();
+        self.with(|policies| policies.breaker.force_close(now));
+    }
+
+    /// A closed breaker that has seen nothing.
+    pub(crate) fn reset_breaker(&self) {
+        let now = self.clock.now();
+        self.with(|policies| policies.breaker.reset(now));
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().is_closed()
     }

@@ -122,20 +122,17 @@ impl ServiceClient {
 
     /// Opens the breaker until [`reset_breaker`](Self::reset_breaker): for an operator who knows better.
     pub fn force_open(&self) {
-        let now = self.0.upstream.clock.now();
-        self.0.upstream.with(|policies| policies.breaker.force_open(now));
+        self.0.upstream.force_open();
     }
 
     /// Closes the breaker, and lets it ignore every verdict, until [`reset_breaker`](Self::reset_breaker).
     pub fn force_close(&self) {
-        let now = self.0.upstream.clock.now();
-        self.0.upstream.with(|policies| policies.breaker.force_close(now));
+        self.0.upstream.force_close();
     }
 
     /// A closed breaker that has seen nothing.
     pub fn reset_breaker(&self) {
-        let now = self.0.upstream.clock.now();
-        self.0.upstream.with(|policies| policies.breaker.reset(now));
+        self.0.upstream.reset_breaker();
     }
 
     /// Refuses new calls, closes idle connections, and waits for the running calls (7.7). Each ends by its deadline, and its

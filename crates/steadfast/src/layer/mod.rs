@@ -133,20 +133,17 @@ impl ClientLayer {
 
     /// Opens the breaker until [`reset_breaker`](Self::reset_breaker): for an operator who knows better.
     pub fn force_open(&self) {
-        let now = self.template.upstream.clock.now();
-        self.template.upstream.with(|policies| policies.breaker.force_open(now));
+        self.template.upstream.force_open();
     }
 
     /// Closes the breaker, and lets it ignore every verdict, until [`reset_breaker`](Self::reset_breaker).
     pub fn force_close(&self) {
-        let now = self.template.upstream.clock.now();
-        self.template.upstream.with(|policies| policies.breaker.force_close(now));
+        self.template.upstream.force_close();
     }
 
     /// A closed breaker that has seen nothing.
     pub fn reset_breaker(&self) {
-        let now = self.template.upstream.clock.now();
-        self.template.upstream.with(|policies| policies.breaker.reset(now));
+        self.template.upstream.reset_breaker();
     }
 
     /// The service over this transport.
