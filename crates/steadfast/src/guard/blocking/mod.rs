@@ -73,10 +73,7 @@ impl<J, B> GuardCall<'_, J, B> {
         J: Classify<E>,
         B: Fallback<T, E>,
     {
-        let Self { guard, options, judge, fallback } = self;
-        let (guarded, judge) = (&*guard.0, Asked::new(judge));
-        let outcome = not_in_a_hook(guarded).and_then(|()| guarded.run_here(options, &judge, operation));
-        guarded.value(&judge, fallback, outcome)
+        self.serve_blocking(operation).map(Served::into_value)
     }
 
     /// Runs the operation on this thread, and tells how the value came: every attempt and wait, and whether it is the
@@ -166,19 +163,7 @@ impl Guard {
 }
 
 impl Guarded {
-    /// What the caller of `call…` gets.
-    fn value<T, E, J, B>(&self, judge: &Asked<J>, fallback: B, outcome: Outcome<T, E>) -> Result<T, GuardError<E>>
-    where
-        B: Fallback<T, E>,
-    {
-        match outcome {
-            Ok((value, _)) => Ok(value),
-            Err(cause) if !B::EXISTS || is_misuse(&cause) => Err(cause),
-            Err(cause) => self.degrade(judge, fallback, cause).map(|(value, _)| value),
-        }
-    }
-
-    /// What the caller of `serve…` gets.
+    /// What the caller gets.
     fn served<T, E, J, B>(
         &self,
         judge: &Asked<J>,

@@ -51,12 +51,7 @@ impl<J, B> GuardCall<'_, J, B> {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let Self { guard, options, judge, fallback } = self;
-        let guarded = &*guard.0;
-        let is_out = AtomicBool::new(false);
-        let threads = Threads::OfTheRuntime;
-        let (judge, outcome) = guarded.run_on_thread(options, Asked::new(judge), operation, threads, &is_out).await;
-        guarded.value(&judge, fallback, outcome)
+        self.serve_on_thread(operation).await.map(Served::into_value)
     }
 
     /// The same, and tells how the value came: see [`call_on_thread`](Self::call_on_thread).
@@ -97,10 +92,7 @@ impl<J, B> GuardCall<'_, J, B> {
         T: Send + 'static,
         E: Send + 'static,
     {
-        let Self { guard, options, judge, fallback } = self;
-        let guarded = &*guard.0;
-        let (judge, outcome) = guarded.wait_for_thread(options, Asked::new(judge), operation);
-        guarded.value(&judge, fallback, outcome)
+        self.serve_on_thread_blocking(operation).map(Served::into_value)
     }
 
     /// The same, and tells how the value came: see [`call_on_thread_blocking`](Self::call_on_thread_blocking).
