@@ -1,0 +1,1 @@
+//! Outages: modelled upstreams, what befalls them, and the load that many clients put on them.

@@ -1,0 +1,1 @@
+//! Scenarios: scripted upstreams, calls, and what is expected of each.
