@@ -16,6 +16,8 @@ use crate::run;
 pub(crate) struct Found {
     pub(crate) calls: u64,
     pub(crate) attempts: u64,
+    /// How many calls came to which end.
+    pub(crate) ends: BTreeMap<&'static str, u64>,
     pub(crate) complaints: Vec<Complaint>,
 }
 
@@ -25,13 +27,15 @@ pub(crate) struct Tally {
     pub(crate) calls: u64,
     pub(crate) attempts: u64,
     pub(crate) worlds: u64,
+    pub(crate) ends: BTreeMap<&'static str, u64>,
     /// Bad worlds, by their seeds.
     pub(crate) bad: BTreeMap<u64, Vec<Complaint>>,
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} calls, {} attempts, {} worlds, {} bad", self.calls, self.attempts, self.worlds, self.bad.len())
+        write!(f, "{} calls, {} attempts, {} worlds, {} bad", self.calls, self.attempts, self.worlds, self.bad.len())?;
+        self.ends.iter().try_for_each(|(end, count)| write!(f, ", {end} {count}"))
     }
 }
 
@@ -54,7 +58,16 @@ fn world(plan: &Arc<Plan>) -> (Vec<Entry>, Found) {
     let count = |is: fn(&What) -> bool| log.iter().filter(|entry| is(&entry.what)).count() as u64;
     let calls = count(|what| matches!(what, What::Made { .. }));
     let attempts = count(|what| matches!(what, What::Start { .. }));
-    (log, Found { calls, attempts, complaints })
+    let mut ends = BTreeMap::new();
+    for entry in &log {
+        let end = match &entry.what {
+            What::Done { answer, .. } => answer.report.ended().name(),
+            What::Cancelled { .. } => "cancelled",
+            _ => continue,
+        };
+        *ends.entry(end).or_default() += 1;
+    }
+    (log, Found { calls, attempts, ends, complaints })
 }
 
 /// Worlds from seed `first` on, until there were so many calls.
@@ -69,6 +82,9 @@ pub(crate) fn calls(first: u64, calls: u64) -> Tally {
             tally.worlds += 1;
             tally.calls += found.calls;
             tally.attempts += found.attempts;
+            for (end, count) in &found.ends {
+                *tally.ends.entry(end).or_default() += count;
+            }
             if !found.complaints.is_empty() {
                 tally.bad.insert(number, found.complaints.clone());
             }

@@ -22,7 +22,9 @@ const IN_EVERY_TEST_RUN: u64 = 60_000;
 
 #[test]
 fn whatever_happens_whole_calls_keep_the_contract() {
-    hunt::report(hunt::calls(0, IN_EVERY_TEST_RUN));
+    let tally = hunt::calls(0, IN_EVERY_TEST_RUN);
+    println!("{tally}");
+    hunt::report(tally);
 }
 
 /// `cargo test --release -p steadfast-sim --test whole_calls -- --ignored`

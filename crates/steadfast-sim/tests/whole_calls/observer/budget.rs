@@ -56,10 +56,7 @@ pub(super) fn check(facts: &Facts<'_>, complaints: &mut Complaints) {
         for what in counted.get(&place).into_iter().flatten() {
             match what {
                 Counted::Call => calls.add(second(entry.at)),
-                // Given back, as it never left the house.
-                Counted::Retry(attempt) if attempt.outcome == Outcome::Fault(Fault::PoolTimeout) => {
-                    uncertain.add(second(entry.at));
-                }
+                Counted::Retry(attempt) if may_be_unsent(facts, attempt) => uncertain.add(second(entry.at)),
                 Counted::Retry(attempt) => {
                     let (known, started) = (retries.sum(entry.at), calls.sum(entry.at));
                     let allowed = ceiling(config, started);
@@ -83,6 +80,13 @@ pub(super) fn check(facts: &Facts<'_>, complaints: &mut Complaints) {
         }
     }
     gate(facts, complaints);
+}
+
+/// 2.9: whether it may have been given back, as nothing of it left the house, and that was nobody's doing but ours: no room in
+/// the pool, or the deadline came too soon to mean anything.
+fn may_be_unsent(facts: &Facts<'_>, attempt: &Attempt) -> bool {
+    let is_ours = matches!(attempt.outcome, Outcome::Fault(Fault::PoolTimeout) | Outcome::CutByDeadline);
+    is_ours && !attempt.is_written && facts.verdict(attempt, false).is_none()
 }
 
 /// 3.1, with room for the rounding of floats.

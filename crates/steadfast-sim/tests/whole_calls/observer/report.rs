@@ -90,8 +90,10 @@ fn wait_difference(
         return None;
     }
     let from = began.at + wait.start;
+    // Of two attempts that ended at one instant, the later.
     let before = facts
         .attempts_of(call)
+        .rev()
         .find(|attempt| facts.over(attempt).is_some_and(|over| over.at == from) && facts.may_follow(attempt))?;
     let (least, most, reason) = match facts.asked(before) {
         Some(asked) => {

@@ -53,7 +53,7 @@ impl Config {
         let mut config = Self {
             total,
             attempt: pick(rng, &[None, None, Some(MS * 50), Some(MS * 200), Some(SECOND)]),
-            retries: pick(rng, &[0, 1, 2, 2, 3, 6]),
+            retries: pick(rng, &[0, 1, 2, 3, 3, 6]),
             backoff: draw_backoff(rng),
             max_retry_after: pick(rng, &[MS * 1500, SECOND * 5, SECOND * 30]),
             retry_after_jitter: pick(rng, &[Duration::ZERO, Duration::ZERO, MS * 300]),
@@ -61,18 +61,18 @@ impl Config {
                 .to_vec(),
             breaker_statuses: pick(rng, &[&[502, 503, 504][..], &[502, 503, 504], &[429, 503], &[500, 503]]).to_vec(),
             budget: BudgetConfig {
-                ratio: pick(rng, &[0.0, 0.1, 0.2, 0.2, 0.5, 5.0]),
+                ratio: pick(rng, &[0.0, 0.1, 0.2, 0.5, 5.0, 5.0]),
                 min_per_second: pick(rng, &[0.0, 0.1, 1.0, 1.0, 3.5, 100.0]),
-                gate: rng.u8(0..3) == 0,
+                gate: rng.u8(0..4) == 0,
             },
-            failures: pick(rng, &[1, 2, 3, 5, 5, 8, 1_000]),
+            failures: pick(rng, &[1, 2, 3, 5, 5, 8, 1_000, 1_000, 1_000]),
             failure_rate: pick(rng, &[0.3, 0.5, 0.9, 1.0]),
-            minimum_calls: pick(rng, &[3, 10, 20, 1_000]),
+            minimum_calls: pick(rng, &[3, 10, 20, 1_000, 1_000, 1_000]),
             window: pick(rng, &[MS * 300, SECOND * 3, SECOND * 30]),
-            cool_down: pick(rng, &[MS * 40, MS * 200, SECOND, SECOND * 5]),
+            cool_down: pick(rng, &[MS * 10, MS * 40, MS * 200, SECOND, SECOND * 5]),
             cool_down_start: pick(rng, &[None, None, Some(MS * 30)]),
             evidence: pick(rng, &[Duration::ZERO, MS * 100, SECOND]),
-            slots: pick(rng, &[1, 2, 3, 8, 50]),
+            slots: pick(rng, &[1, 2, 4, 10, 50, 200]),
             slot_wait: pick(rng, &[Duration::ZERO, MS * 20, MS * 500, SECOND * 5]),
             limit: draw_limit(rng),
         };
@@ -195,9 +195,9 @@ fn draw_backoff(rng: &mut Rng) -> Backoff {
 }
 
 fn draw_limit(rng: &mut Rng) -> Option<Limit> {
-    (rng.u8(0..5) < 2).then(|| Limit {
-        starts: pick(rng, &[1, 2, 5, 20, 100]),
-        period: pick(rng, &[MS * 50, MS * 333, SECOND, SECOND * 4]),
+    (rng.u8(0..3) == 0).then(|| Limit {
+        starts: pick(rng, &[1, 3, 10, 40, 100]),
+        period: pick(rng, &[MS * 10, MS * 50, MS * 333, SECOND]),
         wait: pick(rng, &[None, Some(Duration::ZERO), Some(MS * 100), Some(SECOND * 2)]),
         smooth: rng.u8(0..3) == 0,
     })

@@ -49,7 +49,7 @@ impl Plan {
         let mut rng = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let edge = if rng.u8(0..10) < 7 { Edge::Http } else { Edge::Guard };
         let first = Config::draw(&mut rng, edge);
-        let gap = pick(&mut rng, &[MS / 5, MS, MS * 5, MS * 20, MS * 60, MS * 200]);
+        let gap = pick(&mut rng, &[MS, MS * 5, MS * 20, MS * 60, MS * 200]);
         let count = rng.usize(40..400);
         let callers = people::draw(&mut rng, edge, &first, gap, count);
         let length = callers.last().map_or(Duration::ZERO, |last| last.at);
