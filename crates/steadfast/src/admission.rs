@@ -22,6 +22,8 @@ use steadfast_policy::{Answer, Time, Verdict};
 use crate::call::Call;
 use crate::lent::Lent;
 use crate::operation::{Attempt, Judged, ResultKind};
+#[cfg(steadfast_planted)]
+use crate::planted::{self, Planted};
 use crate::policies::{Entrant, Policies, Refused, Step};
 use crate::report::WaitReason;
 use crate::timer::Timer;
@@ -212,6 +214,11 @@ impl<'a> Hold<'a> {
         }
         policies.settle(now, Some(permit), verdict);
         self.settle_budget(policies, now, judged);
+        #[cfg(steadfast_planted)]
+        if planted::is(Planted::PlaceGivenBack) {
+            policies.line.undo_start(now, slot);
+            return None;
+        }
         policies.line.release(now, slot);
         None
     }
@@ -230,6 +237,8 @@ impl<'a> Hold<'a> {
     fn settle_budget(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
         let answer = judged.judgement.answer;
         match self.retry.take() {
+            #[cfg(steadfast_planted)]
+            Some(permit) if planted::is(Planted::FreeRetry) => policies.budget.retry_unsent(now, permit),
             // Ours alone, and nothing went out: no room in the pool, a hook that failed (2.9).
             Some(permit) if judged.sent == Sent::No && judged.judgement.verdict.is_none() => {
                 policies.budget.retry_unsent(now, permit);
@@ -252,6 +261,8 @@ impl<'a> Hold<'a> {
                 Some(retry) => policies.budget.retry_unsent(now, retry),
                 None => {}
             }
+            #[cfg(steadfast_planted)]
+            let granted = planted::let_go(policies, now, granted);
             if let Some((slot, permit)) = granted {
                 policies.breaker.cancel(now, permit);
                 policies.line.release(now, slot);
@@ -259,6 +270,10 @@ impl<'a> Hold<'a> {
             if let Some((lent, permit)) = lent.map(|lent| *lent) {
                 policies.breaker.cancel(now, permit);
                 Lent::let_go(lent, policies, now);
+            }
+            #[cfg(steadfast_planted)]
+            if planted::is(Planted::EndlessCall) {
+                return;
             }
             if self.is_running {
                 policies.end();

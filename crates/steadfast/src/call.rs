@@ -27,6 +27,8 @@ use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::park::Bell;
+#[cfg(steadfast_planted)]
+use crate::planted::{self, Planted};
 use crate::policies::{Refused, Step};
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
@@ -220,6 +222,10 @@ impl<'a> Call<'a> {
     #[inline]
     fn settle(&mut self, number: u32, judged: &Judged) -> (Decision, Option<Kept>) {
         let (rules, now, deadline) = (&self.rules.retry, self.now, self.deadline);
+        #[cfg(steadfast_planted)]
+        let deadline = planted::deadline(deadline);
+        #[cfg(steadfast_planted)]
+        let rules = &planted::rules(rules);
         self.hold.settle(now, judged, |policies| {
             let random = policies.random();
             let (breaker, budget) = (&policies.breaker, &mut policies.budget);
@@ -256,6 +262,8 @@ impl<'a> Call<'a> {
         reason: WaitReason,
         mut timer: Pin<&mut Timer<'_>>,
     ) {
+        #[cfg(steadfast_planted)]
+        let at = planted::early(self.now, at, reason == WaitReason::RetryAfter);
         let upstream = self.upstream;
         upstream.events.emit(|| Event::Retry { upstream: upstream.name.clone(), attempt: number, wait, reason });
         std::future::poll_fn(|cx| timer.as_mut().poll_sleep(cx, &upstream.clock, at)).await;
@@ -392,6 +400,10 @@ impl<Out> Earlier<Out> {
     fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
         // An attempt that was cut brings none; the one before it is still the latest.
         let Some(out) = out.map(Box::new) else { return };
+        #[cfg(steadfast_planted)]
+        if planted::is(Planted::LostResponse) {
+            return;
+        }
         let place = if kind.is_response() { &mut self.response } else { &mut self.failure };
         *place = Some(out);
     }

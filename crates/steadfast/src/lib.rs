@@ -44,6 +44,9 @@ mod lent;
 mod operation;
 mod park;
 pub mod pieces;
+#[cfg(steadfast_planted)]
+#[doc(hidden)]
+pub mod planted;
 mod policies;
 pub mod report;
 mod snapshot;

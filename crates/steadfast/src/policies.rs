@@ -111,6 +111,8 @@ impl Refused {
 impl Policies {
     #[cfg_attr(not(feature = "testing"), expect(unused_variables, reason = "a test's clock may switch limits off"))]
     pub(crate) fn new(setup: Setup, clock: &Clock) -> Self {
+        #[cfg(steadfast_planted)]
+        let setup = crate::planted::setup(setup);
         Self {
             running: 0,
             closed: false,
@@ -181,6 +183,8 @@ impl Policies {
         while let Some(ticket) = self.line.next_wake() {
             untold.wakers.extend(self.waiters.get(&ticket).cloned());
         }
+        #[cfg(steadfast_planted)]
+        untold.wakers.retain(|_| !crate::planted::is(crate::planted::Planted::SleepingWaiter));
         while let Some(transition) = self.breaker.poll_event() {
             untold.transitions.push(transition);
         }
@@ -230,6 +234,8 @@ impl Policies {
     /// What became of a permit: its verdict, or none.
     #[inline]
     pub(crate) fn settle(&mut self, now: Time, permit: Option<Permit>, verdict: Option<Verdict>) {
+        #[cfg(steadfast_planted)]
+        let permit = permit.map(|permit| crate::planted::renewed(&mut self.breaker, now, permit));
         match (permit, verdict) {
             (Some(permit), Some(verdict)) => self.breaker.record(now, permit, verdict),
             (Some(permit), None) => self.breaker.cancel(now, permit),

@@ -10,6 +10,8 @@ mod hunt;
 mod log;
 mod observer;
 mod plan;
+#[cfg(steadfast_planted)]
+mod planted;
 mod run;
 
 use std::sync::Arc;

@@ -289,6 +289,8 @@ impl Operation for HttpOperation<'_> {
 }
 
 fn judge_transport(repeat: Repeat, fault: Fault, sent: Sent) -> Judged {
+    #[cfg(steadfast_planted)]
+    let sent = crate::planted::sent(sent);
     let result = if fault == Fault::PoolTimeout { ResultKind::PoolFull } else { ResultKind::Failure };
     Judged { judgement: judge_fault(repeat, fault, sent), outcome: Outcome::Fault(fault), sent, result }
 }
