@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use steadfast::Fault;
 use steadfast::policy::Time;
 use steadfast::report::Ended;
-use steadfast::{ErrorKind, Fault};
 
 use super::facts::{Facts, Moment, Outcome};
 use super::{Complaints, Rule};
@@ -19,10 +19,8 @@ pub(super) fn check(facts: &Facts<'_>, complaints: &mut Complaints) {
         match &entry.what {
             What::Start { exchange, call, .. } => walk.starts(moment, *exchange, *call, complaints),
             What::Operator(Act::Reload(number)) => walk.reloads(moment.at, &facts.plan.configs[*number]),
-            What::Done { call, answer } => {
-                if answer.report.ended() == Ended::BulkheadFull && answer.kind == Some(ErrorKind::BulkheadFull) {
-                    walk.refused(moment, *call, complaints);
-                }
+            What::Done { call, answer } if answer.report.ended() == Ended::BulkheadFull => {
+                walk.refused(moment, *call, complaints);
             }
             What::Sampled(sample) | What::Over(sample) => walk.sampled(moment, sample, complaints),
             _ => {}
