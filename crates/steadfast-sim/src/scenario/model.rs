@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method};
 use steadfast::config::{Config, Loader, Problems};
-use steadfast::report::{Ended, WaitReason};
+use steadfast::report::WaitReason;
 use steadfast::{ErrorClass, ErrorKind};
 
 use super::range::Range;
@@ -20,6 +20,8 @@ pub struct Scenario {
     pub file: String,
     /// One sentence that says what is to be seen.
     pub title: String,
+    /// Which variant of the file it is, such as `method = GET`; empty if there is but one.
+    pub variant: String,
     /// The numbers of the statements and cases that it shows, such as `4.4` and `C22`.
     pub contract: Vec<String>,
     /// Why it is so, in prose.
@@ -319,8 +321,8 @@ pub struct Expect {
     pub outcomes: Option<Vec<String>>,
     /// What each call waited for and how long, in order.
     pub waits: Option<Vec<(WaitReason, Range<Duration>)>>,
-    /// Why each call ended.
-    pub ended: Option<Ended>,
+    /// Why each call ended, in the word of its report.
+    pub ended: Option<String>,
     /// What each call was told of when to come back.
     pub retry_after: Option<Range<Duration>>,
     /// How long each call took.
