@@ -219,7 +219,7 @@ impl Kind {
                 }))
             }
             (Self::Waits, DeValue::Array(_)) => {
-                let expected = format!("a table with one of {} and a range", one_of(WAITS));
+                let expected = format!("a table with {} and a range such as \"0s..100ms\"", one_of(WAITS));
                 Read::Waits(parts.each(value, &expected, wait))
             }
             _ => {

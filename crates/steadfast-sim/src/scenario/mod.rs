@@ -5,6 +5,7 @@
 //! | `model`, `range` | a scenario as data |
 //! | `keys`, `kind` | the keys of a file, and their types |
 //! | `read`, `source`, `fields`, `read_script`, `read_step` | from a file to the model, or to all that is wrong in it |
+//! | `schema`, `reference` | the keys for editors, and for the documentation |
 //! | `stage` | what it is played on, and what that has to be able to do |
 //! | `cast`, `upstream`, `operation` | the clients and guards, and who plays what stands behind them |
 //! | `calls` | making the calls of a step |
@@ -27,8 +28,10 @@ mod range;
 mod read;
 mod read_script;
 mod read_step;
+mod reference;
 mod render;
 mod run;
+mod schema;
 mod source;
 mod stage;
 mod timeline;
@@ -44,7 +47,9 @@ pub use model::{
     Scenario, Script, SeenExpect, Settings, Step,
 };
 pub use range::Range;
+pub use reference::reference;
 pub use run::{Difference, Outcome, play};
+pub use schema::schema;
 pub use stage::{CallEnd, Slack, Stage, StageError, Ticket, Work};
 pub use timeline::{Moment, TimeLine};
 pub use upstream::{Seen, Taken, Upstream, headers_at};
