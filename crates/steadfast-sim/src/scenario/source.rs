@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
-use steadfast::config::reading::{Document, entries};
+use steadfast::config::reading::{Document, clean, entries};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -43,15 +43,15 @@ impl<'a, 't> Source<'a, 't> {
     /// The variant in words: `method = GET`.
     pub(super) fn words(&self) -> String {
         let show = |value: &DeValue<'_>| match value {
-            DeValue::String(text) => steadfast::config::reading::clean(text, 40),
-            DeValue::Integer(number) => number.as_str().to_owned(),
-            DeValue::Boolean(flag) => flag.to_string(),
-            _ => "…".to_owned(),
+            DeValue::String(text) => Some(clean(text, 40)),
+            DeValue::Integer(number) => Some(number.as_str().to_owned()),
+            DeValue::Boolean(flag) => Some(flag.to_string()),
+            // Too long for a title.
+            _ => None,
         };
         let Some(variant) = self.variant else { return String::new() };
-        let words = entries(variant).into_iter().map(|(name, value)| {
-            let name = steadfast::config::reading::clean(name.get_ref(), 40);
-            format!("{name} = {}", show(value.get_ref()))
+        let words = entries(variant).into_iter().filter_map(|(name, value)| {
+            Some(format!("{} = {}", clean(name.get_ref(), 40), show(value.get_ref())?))
         });
         words.collect::<Vec<_>>().join(", ")
     }
