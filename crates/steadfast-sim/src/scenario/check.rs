@@ -43,6 +43,9 @@ pub(super) fn differences(expect: &Expect, observed: &Observed, slack: Slack) ->
     found.figure("in_flight", expect.in_flight.as_ref(), observed.in_flight);
     readiness(expect, observed, &mut found);
     if let Some(expected) = &expect.seen {
+        if observed.seen.is_empty() {
+            found.differs("seen", "a request", "none");
+        }
         for (index, seen) in observed.seen.iter().enumerate() {
             let which = if observed.seen.len() > 1 { format!(" of request {}", index + 1) } else { String::new() };
             request(expected, seen, &which, &mut found);

@@ -132,6 +132,11 @@ impl Kind {
         }
     }
 
+    /// Whether what it holds may be a secret, and is not quoted.
+    const fn is_secret(self) -> bool {
+        matches!(self, Self::Headers | Self::Patterns)
+    }
+
     /// Reads a value; what is wrong with it goes to `problems`.
     pub(super) fn read<'t>(
         self,
@@ -149,7 +154,7 @@ impl Kind {
                 if let Some(word) = words.iter().find(|word| **word == text.as_ref()) {
                     return Some(Read::Text((*word).to_owned()));
                 }
-                let what = format!("expected {}; found {}", self.expected(), describe(value));
+                let what = format!("expected {}; found {}", self.expected(), describe(value, self.is_secret()));
                 problems.push(document.unknown(value.span().start, path, text, &what, words.iter().copied()));
                 return None;
             }
@@ -157,7 +162,12 @@ impl Kind {
             (_, one) => self.read_one(one),
         };
         if read.is_none() {
-            problems.push(document.expects(value.span().start, path, &self.expected(), &describe(value)));
+            problems.push(document.expects(
+                value.span().start,
+                path,
+                &self.expected(),
+                &describe(value, self.is_secret()),
+            ));
         }
         read
     }
@@ -194,7 +204,7 @@ impl Kind {
         value: &Spanned<DeValue<'t>>,
         problems: &mut Vec<Problem>,
     ) -> Option<Read> {
-        let mut parts = Parts { document, path, problems, failed: false };
+        let mut parts = Parts { document, path, problems, secret: self.is_secret(), failed: false };
         let read = match (self, value.get_ref()) {
             (Self::Texts, DeValue::Array(_)) => Read::Texts(parts.each(value, "a string", |one| match one {
                 DeValue::String(text) => Some(text.to_string()),
@@ -223,7 +233,12 @@ impl Kind {
                 Read::Waits(parts.each(value, &expected, wait))
             }
             _ => {
-                problems.push(document.expects(value.span().start, path, &self.expected(), &describe(value)));
+                problems.push(document.expects(
+                    value.span().start,
+                    path,
+                    &self.expected(),
+                    &describe(value, self.is_secret()),
+                ));
                 return None;
             }
         };
@@ -236,6 +251,7 @@ struct Parts<'a, 'd, 't> {
     document: &'a Source<'d, 't>,
     path: &'a str,
     problems: &'a mut Vec<Problem>,
+    secret: bool,
     failed: bool,
 }
 
@@ -278,7 +294,7 @@ impl<'t> Parts<'_, '_, 't> {
 
     fn wrong(&mut self, item: &Spanned<DeValue<'t>>, path: &str, expected: &str) {
         self.failed = true;
-        self.problems.push(self.document.expects(item.span().start, path, expected, &describe(item)));
+        self.problems.push(self.document.expects(item.span().start, path, expected, &describe(item, self.secret)));
     }
 }
 

@@ -63,7 +63,7 @@ fn variants(document: &Document<'_>, text: &str, problems: &mut Vec<Problem>) ->
         DeValue::Array(items) if (1..=MOST_VARIANTS).contains(&items.len()) => items,
         _ => {
             let expected = format!("{}, at most {MOST_VARIANTS}", Kind::Variants.expected());
-            problems.push(document.expects(each.span().start, "each", &expected, &describe(each)));
+            problems.push(document.expects(each.span().start, "each", &expected, &describe(each, false)));
             return Vec::new();
         }
     };
@@ -71,7 +71,7 @@ fn variants(document: &Document<'_>, text: &str, problems: &mut Vec<Problem>) ->
     for (index, item) in items.iter().enumerate() {
         let DeValue::Table(variant) = item.get_ref() else {
             let path = format!("each[{index}]");
-            problems.push(document.expects(item.span().start, &path, "a table", &describe(item)));
+            problems.push(document.expects(item.span().start, &path, "a table", &describe(item, false)));
             continue;
         };
         let source = Source::new(document, Some(variant), &used);
@@ -158,7 +158,7 @@ impl<'t> Reader<'_, '_, 't> {
         let Some(value) = value else { return Vec::new() };
         let DeValue::Array(items) = value.get_ref() else {
             let expected = if path == "step" { Kind::Steps } else { Kind::Scripts }.expected();
-            self.problems.push(self.document.expects(value.span().start, path, &expected, &describe(value)));
+            self.problems.push(self.document.expects(value.span().start, path, &expected, &describe(value, false)));
             return Vec::new();
         };
         let mut tables = Vec::new();
@@ -167,7 +167,12 @@ impl<'t> Reader<'_, '_, 't> {
                 DeValue::Table(table) => tables.push((item.span().start, table)),
                 _ => {
                     let here = format!("{path}[{index}]");
-                    self.problems.push(self.document.expects(item.span().start, &here, "a table", &describe(item)));
+                    self.problems.push(self.document.expects(
+                        item.span().start,
+                        &here,
+                        "a table",
+                        &describe(item, false),
+                    ));
                 }
             }
         }
@@ -182,7 +187,7 @@ impl<'t> Reader<'_, '_, 't> {
         let Some(value) = root.get("script") else { return BTreeMap::new() };
         let DeValue::Table(scripts) = value.get_ref() else {
             let expected = Kind::Scripts.expected();
-            self.problems.push(self.document.expects(value.span().start, "script", &expected, &describe(value)));
+            self.problems.push(self.document.expects(value.span().start, "script", &expected, &describe(value, false)));
             return BTreeMap::new();
         };
         for (name, _) in entries(scripts) {

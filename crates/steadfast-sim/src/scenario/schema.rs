@@ -25,7 +25,15 @@ pub fn schema() -> Value {
 /// A table that may have the keys of these.
 fn object(tables: &[&Table]) -> Value {
     let keys = || tables.iter().flat_map(|table| table.keys);
-    let properties: Map<String, Value> = keys().map(|key| (key.name.to_owned(), property(key))).collect();
+    let mut properties = Map::new();
+    for key in keys() {
+        let mut property = property(key);
+        // Of a key that both have, both meanings are told.
+        if let Some(Value::String(before)) = properties.get(key.name).map(|before: &Value| &before["description"]) {
+            property["description"] = json!(format!("{before}\n\n{}", key.meaning));
+        }
+        properties.insert(key.name.to_owned(), property);
+    }
     let required: Vec<&str> = keys().filter(|key| key.required).map(|key| key.name).collect();
     let mut object = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     if !required.is_empty() {

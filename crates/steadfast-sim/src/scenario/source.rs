@@ -50,9 +50,9 @@ impl<'a, 't> Source<'a, 't> {
             _ => None,
         };
         let Some(variant) = self.variant else { return String::new() };
-        let words = entries(variant).into_iter().filter_map(|(name, value)| {
-            Some(format!("{} = {}", clean(name.get_ref(), 40), show(value.get_ref())?))
-        });
+        let words = entries(variant)
+            .into_iter()
+            .filter_map(|(name, value)| Some(format!("{} = {}", clean(name.get_ref(), 40), show(value.get_ref())?)));
         words.collect::<Vec<_>>().join(", ")
     }
 }
