@@ -64,9 +64,9 @@ pub(crate) const TEST: &str = r#"Examples:
   steadfast test scenarios/retries --filter C2
   steadfast test scenarios/ --output junit > results.xml
 
-A scenario says what an upstream does, step by step, what is called, and what is to be seen then: the
-result, requests, waits, why the call ended, the breaker. It is played through the client itself, on
-a clock that does not wait. docs/scenarios.md has the keys.
+A scenario says what an upstream does, step by step, what is called, and what is to be seen then:
+the result, requests, waits, why the call ended, the breaker. It is played through the client
+itself, on a clock that does not wait. docs/scenarios.md has the keys.
 
 Exit status: 0 all passed, 1 something differs, 64 usage, 78 a file with problems."#;
 

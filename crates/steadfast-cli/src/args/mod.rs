@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Check a configuration: every problem, or the effective settings and where each came from
     #[command(after_help = help::CHECK)]
     Check(CheckArgs),
-    /// Play scenario files through the client in virtual time, and show where they differ from what they expect
+    /// Play scenario files in virtual time, and show what differs from what they expect
     #[command(after_help = help::TEST)]
     Test(TestArgs),
     /// Print a JSON Schema of configuration or scenario files, for editors

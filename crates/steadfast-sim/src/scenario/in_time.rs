@@ -11,7 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Response;
+use http::{Method, Response};
 use http_body::{Body, Frame};
 use steadfast::config::Config;
 use steadfast::transport::{Exchange, ExchangeFuture, Outgoing, Progress, ResponseBody, TransportError};
@@ -135,6 +135,7 @@ impl Exchange for Played {
                 _ => {}
             }
             progress.hand_over();
+            let is_head = head.method == Method::HEAD;
             // A scenario's requests have their bodies whole.
             let body = body.as_bytes().map(|bytes| bytes.to_vec()).unwrap_or_default();
             self.upstream.read(head.method, path, head.headers, body);
@@ -144,7 +145,7 @@ impl Exchange for Played {
             }
             self.clock.wait(after).await;
             match taken.reply.act.clone() {
-                Act::Respond(respond) => self.respond(&respond, self.body(&respond), taken),
+                Act::Respond(respond) => self.respond(&respond, self.body(&respond, is_head), taken),
                 _ => Err(failure(Fault::Reset, Sent::Unknown)),
             }
         })
@@ -171,7 +172,11 @@ impl Played {
         Ok(response)
     }
 
-    fn body(&self, respond: &Respond) -> Pieces {
+    fn body(&self, respond: &Respond, is_head: bool) -> Pieces {
+        // RFC 9110 section 6.4.1: these end with their heads.
+        if is_head || matches!(respond.status, 204 | 304) {
+            return Pieces::Whole(Bytes::new());
+        }
         let bytes = Bytes::from(respond.body.clone());
         match (respond.cut, respond.drip) {
             (Some(cut), _) => Pieces::Some(bytes.slice(..cut.min(bytes.len())), Rest::Cut),

@@ -8,6 +8,9 @@ use super::fields::Fields;
 use super::model::{Act, Answer, OperationError, Reply, Respond};
 use super::read::Reader;
 
+/// The least time between two bytes that drip.
+const FASTEST: Duration = Duration::from_millis(1);
+
 /// An upstream's reply. `None`: it has a mistake, which was noted.
 pub(super) fn reply(reader: &mut Reader<'_, '_, '_>, fields: &Fields) -> Option<Reply> {
     let act = only_one(reader, fields, &["status", "hang", "refuse", "reset"])?;
@@ -39,8 +42,11 @@ fn respond(reader: &mut Reader<'_, '_, '_>, fields: &Fields) -> Option<Respond> 
     if let (Some(at), true) = (fields.place("drip"), fields.has("cut") || fields.has("body")) {
         reader.says(at, &format!("{}.drip", fields.path), "a body that drips has no `body` and no `cut`");
     }
-    if let (Some(at), Some(Duration::ZERO)) = (fields.place("drip"), drip) {
-        reader.says(at, &format!("{}.drip", fields.path), "expected a duration above zero");
+    if let (Some(at), Some(every)) = (fields.place("drip"), drip)
+        && every < FASTEST
+    {
+        // Each byte is an event, and there is no end of them.
+        reader.says(at, &format!("{}.drip", fields.path), "expected a duration of at least 1ms");
     }
     Some(Respond {
         status: u16::try_from(fields.value::<u64>("status")?).ok()?,

@@ -154,7 +154,6 @@ impl Run<'_> {
         }
     }
 
-    #[expect(clippy::type_complexity, reason = "it is that of `act`")]
     fn operate(
         &self,
         target: &str,

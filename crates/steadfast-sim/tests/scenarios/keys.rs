@@ -43,6 +43,15 @@ fn replies_of_an_upstream() {
     }
 }
 
+/// What has no body on the wire has none here.
+#[test]
+fn heads_without_bodies() {
+    let script = "[[script.billing]]\nroute = \"/empty\"\nstatus = 204\nbody = \"a\"\n[[script.billing]]\nstatus = 200\nbody = \"a\"";
+    let steps = "[[step]]\ncall = \"billing\"\npath = \"/empty\"\nexpect = { result = 204, body = \"\" }\n\
+        [[step]]\ncall = \"billing\"\nmethod = \"HEAD\"\nexpect = { result = 200, body = \"\" }\n";
+    passes(&billing("", script, steps));
+}
+
 #[test]
 fn the_last_reply_repeats_and_times_counts() {
     let script = "[[script.billing]]\nstatus = 500\ntimes = 2\n[[script.billing]]\nstatus = 404\n[[script.billing]]\nstatus = 200\ntimes = 9";

@@ -187,8 +187,8 @@ fn what_does_not_go_together() {
     );
     with(
         "status = 200",
-        "status = 200\ndrip = \"0s\"",
-        "a.toml:8:1: script.billing[0].drip: expected a duration above zero",
+        "status = 200\ndrip = \"999us\"",
+        "a.toml:8:1: script.billing[0].drip: expected a duration of at least 1ms",
     );
     with(
         "value = \"sent\"",
