@@ -135,6 +135,7 @@ pub(super) static STEP: Table = Table {
         key("body", Kind::Prose, "HTTP: the body."),
         key("idempotency_key", Kind::Prose, "HTTP: the call's `Idempotency-Key`."),
         key("retry", Kind::Flag, "HTTP: allows or forbids to repeat the request, whatever its method."),
+        key("stream", Kind::Yes, "HTTP: takes the response at its head, and reads its body as it comes."),
         key("timeout_is_evidence", Kind::Flag, "HTTP: false for a route that is known to be slow."),
         key("classify", Kind::Flag, "Guard: false tells it nothing of what errors mean; true unless said."),
         key("rate_limit_key", Kind::Text, "Guard: whose rate limit the call counts in."),
@@ -209,6 +210,7 @@ pub(super) const ENDED: &[&str] = &[
     "bulkhead_full",
     "rate_limited",
     "invalid_request",
+    "body_failed",
     "closed",
 ];
 

@@ -259,6 +259,8 @@ pub struct HttpCall {
     pub idempotency_key: Option<String>,
     /// Whether it may be repeated, whatever its method.
     pub retry: Option<bool>,
+    /// Whether the response is handed over at its head, and its body read as it comes.
+    pub stream: bool,
     /// Whether an attempt that the deadline cut says something about the upstream.
     pub timeout_is_evidence: bool,
 }

@@ -12,7 +12,8 @@ use super::read_script::only_one;
 /// The keys that say what a step does.
 const ACTIONS: [&str; 9] = ["call", "await", "advance", "play", "force_open", "force_close", "reset", "close", "look"];
 /// Those that only a call of an upstream has.
-const HTTP: [&str; 7] = ["method", "path", "headers", "body", "idempotency_key", "retry", "timeout_is_evidence"];
+const HTTP: [&str; 8] =
+    ["method", "path", "headers", "body", "idempotency_key", "retry", "stream", "timeout_is_evidence"];
 /// Those that only a call of a guard has.
 const GUARD: [&str; 3] = ["classify", "rate_limit_key", "fallback"];
 /// Those that every call may have.
@@ -248,6 +249,7 @@ fn http_call(fields: &Fields) -> HttpCall {
         body: fields.value::<String>("body").map(String::into_bytes),
         idempotency_key: fields.value("idempotency_key"),
         retry: fields.value("retry"),
+        stream: fields.has("stream"),
         timeout_is_evidence: fields.value("timeout_is_evidence").unwrap_or(true),
     }
 }

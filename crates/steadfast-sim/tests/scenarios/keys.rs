@@ -156,6 +156,29 @@ fn an_operator_and_time() {
     assert!(outcome.passed() && outcome.took.as_secs() == 3600, "{outcome}");
 }
 
+/// 7.6: what happens after the head ends the body, and is not repeated.
+#[test]
+fn bodies_that_are_read_as_they_come() {
+    for (reply, expect) in [
+        ("status = 200\nbody = \"abcdef\"", "result = 200, body = \"abcdef\", ended = \"response\""),
+        (
+            "status = 200\nbody = \"abcdef\"\ncut = 3",
+            "result = \"unreachable\", body = \"abc\", ended = \"body_failed\", outcomes = [\"incomplete\"]",
+        ),
+        ("status = 200\ndrip = \"1s\"", "result = \"timeout\", body = \".*\", took = \"5s\", breaker = \"closed\""),
+        ("hang = true", "result = \"timeout\", took = \"5s\", ended = \"deadline\""),
+    ] {
+        let step = format!(
+            "[[step]]\ncall = \"billing\"\nstream = true\nexpect = {{ {expect}, requests = 1, in_flight = 0 }}\n"
+        );
+        passes(&billing("total_timeout = \"5s\"", &format!("[[script.billing]]\n{reply}"), &step));
+    }
+    // A reader that goes away is no verdict, and gives its slot back.
+    let step = "[[step]]\ncall = \"billing\"\nstream = true\ncancel_after = \"2s\"\n\
+        expect = { result = \"cancelled\", took = \"2s\", breaker = \"closed\", in_flight = 0 }\n";
+    passes(&billing("breaker_failures = 1", "[[script.billing]]\nstatus = 200\ndrip = \"1s\"", step));
+}
+
 /// 7.7: a closed client takes no new calls, and is closed once those under way have ended.
 #[test]
 fn closing() {
