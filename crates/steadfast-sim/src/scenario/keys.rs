@@ -231,3 +231,48 @@ pub(super) static SEEN: Table = Table {
 
 /// Every table, in the order of the reference.
 pub static TABLES: &[&Table] = &[&FILE, &REPLY, &ANSWER, &STEP, &INBOUND, &EXPECT, &SEEN];
+
+#[cfg(test)]
+mod tests {
+    use steadfast::ErrorKind;
+    use steadfast::report::{Ended, WaitReason};
+
+    use super::*;
+
+    /// The words are those of reports and errors.
+    #[test]
+    fn no_word_is_missing() {
+        let ended = [
+            Ended::Response,
+            Ended::NotRepeatable,
+            Ended::NotRetryable,
+            Ended::Stale408,
+            Ended::AttemptsExhausted,
+            Ended::BudgetCeiling,
+            Ended::BudgetEfficacy,
+            Ended::Deadline,
+            Ended::RetryAfterTooLong,
+            Ended::CircuitOpen,
+            Ended::BodyFailed,
+            Ended::BulkheadFull,
+            Ended::RateLimited,
+            Ended::InvalidRequest,
+            Ended::Closed,
+        ];
+        assert_eq!(ended.len(), ENDED.len());
+        assert!(ended.iter().all(|ended| ENDED.contains(&ended.name())));
+        let kinds = [
+            ErrorKind::CircuitOpen,
+            ErrorKind::BulkheadFull,
+            ErrorKind::RateLimited,
+            ErrorKind::Timeout,
+            ErrorKind::Unreachable,
+            ErrorKind::InvalidRequest,
+            ErrorKind::Closed,
+        ];
+        assert_eq!(kinds.len() + 3, ENDINGS.len());
+        assert!(kinds.iter().all(|kind| ENDINGS.contains(&kind.name())));
+        let waits = [WaitReason::Backoff, WaitReason::RetryAfter, WaitReason::Bulkhead, WaitReason::RateLimit];
+        assert_eq!(waits.map(WaitReason::name), WAITS);
+    }
+}

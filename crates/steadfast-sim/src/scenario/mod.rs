@@ -1,5 +1,36 @@
 //! Scenarios: what a client does in a situation, written down in a file and played through the shipped client.
 //!
+//! A file is read into a [`Scenario`], or into everything that is wrong with it. The interpreter, [`play`], does what its steps
+//! say on a [`Stage`], and compares what is seen with what is expected; a stage says how time passes, and brings the clients
+//! to their upstreams. Clients, guards, scripts and the making of calls are the same on every stage, so that a file means the
+//! same on each. `docs/scenarios.md` is the page for those who write them.
+//!
+//! Invariants: the same file with the same seed gives the same [`Outcome`]; whatever a scenario does, it must hold nothing at
+//! its end. Limits: one process, one configuration for the whole scenario, and bodies that are text.
+//!
+//! ```
+//! use steadfast_sim::scenario::{Scenario, play_in_time};
+//!
+//! let text = r#"
+//!     title = "A 503 is repeated"
+//!     why = "Another attempt may be answered."
+//!     [upstreams.billing]
+//!     base_url = "http://billing.test"
+//!     [[script.billing]]
+//!     status = 503
+//!     [[script.billing]]
+//!     status = 200
+//!     [[step]]
+//!     call = "billing"
+//!     expect = { result = 200, requests = 3 }
+//! "#;
+//! let scenarios = Scenario::parse("a.toml", text)?;
+//! let outcome = play_in_time(&scenarios[0])?;
+//! assert_eq!(outcome.differences[0].what, "requests");
+//! assert_eq!(outcome.differences[0].seen, "2");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | is |
 //! |---|---|
 //! | `model`, `range` | a scenario as data |

@@ -105,6 +105,9 @@ impl<'t> Reader<'_, '_, 't> {
         let settings = self.settings(&fields, text);
         let mut targets = Targets::of(settings.as_ref().map(Settings::config), root);
         targets.scripts = self.script_names(root);
+        if let (Some(name), Some(at)) = (targets.name_of_both(), fields.place("guards")) {
+            self.says(at, &join("guards", name), "an upstream has this name as well: steps could not tell them apart");
+        }
         let mut steps = Vec::new();
         for (index, (at, table)) in self.tables(root.get("step"), "step").into_iter().enumerate() {
             let fields = Fields::read(self.document, &STEP, &format!("step[{index}]"), at, table, self.problems);

@@ -57,6 +57,11 @@ impl Targets {
         self.upstreams.iter().chain(&self.guards).map(String::as_str)
     }
 
+    /// A name that an upstream and a guard have.
+    pub(super) fn name_of_both(&self) -> Option<&str> {
+        self.guards.iter().find(|name| self.upstreams.contains(name)).map(String::as_str)
+    }
+
     pub(super) fn is_known(&self, name: &str) -> bool {
         self.names().any(|known| known == name)
     }

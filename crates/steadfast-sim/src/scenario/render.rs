@@ -52,31 +52,38 @@ impl Outcome {
         text
     }
 
+    /// The moments of each step that differs, which are marked, and of the step before it.
     fn time_line(&self, text: &mut String) {
-        let is_marked = |moment: &Moment| self.differences.iter().any(|one| one.step == moment.step);
-        // From the step before the first that differs.
-        let first = self.differences.iter().map(|one| one.step).min().unwrap_or_default().saturating_sub(1);
-        let shown: Vec<&Moment> = self.moments.iter().filter(|moment| moment.step >= first).collect();
-        let skipped = self.moments.len() - shown.len();
-        if skipped > 0 {
-            let _ = writeln!(text, "    … {skipped} moments before");
-        }
-        let who = shown.iter().take(MOST).map(|moment| moment.who.len()).max().unwrap_or_default().max(4);
-        let at = shown.iter().take(MOST).map(|moment| seconds(moment.at).len()).max().unwrap_or_default();
-        for moment in shown.iter().take(MOST) {
-            let mark = if is_marked(moment) { '>' } else { ' ' };
+        let differs = |step: usize| self.differences.iter().any(|one| one.step == step);
+        let is_near = |moment: &Moment| differs(moment.step) || differs(moment.step + 1);
+        let shown: Vec<&Moment> = self.moments.iter().filter(|moment| is_near(moment)).take(MOST).collect();
+        let who = shown.iter().map(|moment| moment.who.len()).max().unwrap_or_default();
+        let at = shown.iter().map(|moment| seconds(moment.at).len()).max().unwrap_or_default();
+        let (mut lines, mut skipped) = (0, 0);
+        for moment in &self.moments {
+            if lines == MOST || !is_near(moment) {
+                skipped += 1;
+                continue;
+            }
+            gap(text, std::mem::take(&mut skipped));
+            lines += 1;
+            let mark = if differs(moment.step) { '>' } else { ' ' };
             let (time, name) = (seconds(moment.at), moment.who.as_str());
-            let line = if name.is_empty() {
-                format!("  {mark} {time:>at$}  step {}: {}", moment.step + 1, moment.what)
-            } else {
-                format!("  {mark} {time:>at$}    {name:<who$}  {}", moment.what)
+            // Writing to a string cannot fail.
+            let _ = match name {
+                "" => writeln!(text, "  {mark} {time:>at$}  step {}: {}", moment.step + 1, moment.what),
+                name => writeln!(text, "  {mark} {time:>at$}    {name:<who$}  {}", moment.what),
             };
-            let _ = writeln!(text, "{}", line.trim_end());
         }
-        let more = shown.len().saturating_sub(MOST) + self.moments_left_out;
-        if more > 0 {
-            let _ = writeln!(text, "    … {more} moments more");
-        }
+        gap(text, skipped + self.moments_left_out);
+    }
+}
+
+/// What is not shown here.
+fn gap(text: &mut String, moments: usize) {
+    if moments > 0 {
+        let plural = if moments == 1 { "" } else { "s" };
+        let _ = writeln!(text, "    … {moments} moment{plural}");
     }
 }
 

@@ -264,6 +264,13 @@ fn what_does_not_go_together() {
 }
 
 #[test]
+fn one_name_for_two() {
+    let text = GOOD.replace("[guards.mail]", "[guards.billing]").replace("[[script.mail]]\nvalue = \"sent\"\n", "");
+    let said = problems(&text);
+    assert!(said.contains("a.toml:5:2: guards.billing: an upstream has this name as well"), "{said}");
+}
+
+#[test]
 fn variants() {
     with(
         "title = \"a\"",
