@@ -12,6 +12,9 @@
 //!
 //! Every await may be dropped: the guards of `admission` give back what was held.
 
+mod account;
+mod ending;
+
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,14 +24,17 @@ use steadfast_policy::deadline::{self, Deadline};
 use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
+pub(crate) use self::account::Account;
+use self::account::Tried;
+use self::ending::{Earlier, End};
 use crate::admission::{self, Hold};
 use crate::context;
 use crate::error::ErrorKind;
 use crate::event::Event;
-use crate::operation::{Attempt, Judged, Operation, ResultKind};
+use crate::operation::{Attempt, Judged, Operation};
 use crate::park::Bell;
 use crate::policies::{Refused, Step};
-use crate::report::{Account, Ended, Outcome, Report, Tried, WaitReason, WaitRecord};
+use crate::report::{Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
 use crate::upstream::{Held, Kept, Rules, Upstream};
 
@@ -81,19 +87,6 @@ pub(crate) struct Call<'a> {
     before: Option<Box<Report>>,
 }
 
-/// Why the loop stopped.
-#[derive(Clone, Copy)]
-enum End {
-    /// The last attempt's result is what comes back; and when it makes sense to call again, where that is known.
-    Result(Ended, Option<Duration>),
-    /// Our own limits refused the next attempt.
-    Refused(Refused),
-    /// The deadline cut the last attempt.
-    Cut,
-    /// Our own pool had no connection for the last attempt.
-    PoolFull,
-}
-
 /// Runs one operation under the protection of its upstream.
 ///
 /// Cancel safe: dropping the future gives back slot, place, permit and budget, and is no verdict (1.6).
@@ -104,16 +97,17 @@ pub(crate) fn run<'a, O: Operation>(
     operation: &'a mut O,
     options: Options<'a>,
 ) -> impl Future<Output = Finished<O::Out>> {
-    // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed: to move such
-    // things about was most of what a call cost. For the same reason the call is made out here, and only once.
+    // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed, and made in
+    // functions that are not inlined: to move such things about was most of what a call cost. For the same reason the call
+    // is made out here, and only once.
     let mut call = Call::begin(upstream, rules, options);
     async move {
         if call.deadline.is_expired(call.now) {
             let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
-            return *call.refuse(Earlier(None), refused);
+            return *call.refuse(Earlier::nothing(), refused);
         }
         let mut timer = pin!(Timer::with(options.bell));
-        let mut earlier = Earlier(None);
+        let mut earlier = Earlier::nothing();
         let mut number = 0;
         loop {
             let granted = match call.hold.ask(call.now, call.key, call.deadline.at()) {
@@ -191,6 +185,7 @@ impl<'a> Call<'a> {
     }
 
     /// An attempt has ended, or was cut: gives back what it held, and says what follows.
+    // Always inlined, with what it calls under the lock: as one piece of code it keeps in registers what it hands on.
     #[inline(always)]
     fn conclude<O: Operation>(
         &mut self,
@@ -367,7 +362,7 @@ impl<'a> Call<'a> {
             self.before().worth_trying_after(retry_after);
         }
         let account = Account::new(self.before.take(), last, self.started, self.now, ended);
-        tell_limit(self.upstream, end, kind, retry_after);
+        end.tell(self.upstream);
         self.tell_end(ended, response.is_some(), account.attempt_count());
         Finished { response, failure, kind, account, held }
     }
@@ -384,81 +379,5 @@ impl<'a> Call<'a> {
             attempts,
             duration,
         });
-    }
-}
-
-/// Tells if it was a limit of ours that ended the call.
-#[cold]
-fn tell_limit(upstream: &Upstream, end: End, kind: ErrorKind, retry_after: Option<Duration>) {
-    match end {
-        End::Refused(Refused::Deadline | Refused::Closed) | End::Cut => {}
-        End::Refused(_) | End::PoolFull => {
-            upstream.events.emit(|| Event::Rejected { upstream: upstream.name.clone(), kind, retry_after });
-        }
-        End::Result(reason @ (Ended::BudgetCeiling | Ended::BudgetEfficacy), _) => {
-            upstream.events.emit(|| Event::BudgetDenied { upstream: upstream.name.clone(), reason });
-        }
-        End::Result(..) => {}
-    }
-}
-
-impl End {
-    /// What ends the call whatever the retry rules say.
-    #[inline]
-    fn early(judged: &Judged) -> Option<Self> {
-        match (judged.result, judged.outcome) {
-            (ResultKind::PoolFull, _) => Some(Self::PoolFull),
-            (ResultKind::StaleResponse, _) => Some(Self::Result(Ended::Stale408, None)),
-            (_, Outcome::Fault(Fault::Deadline)) => Some(Self::Cut),
-            _ => None,
-        }
-    }
-
-    /// The reason, the kind of error if no attempt got a response (7.2), and when to come back.
-    #[inline]
-    fn explain(self) -> (Ended, ErrorKind, Option<Duration>) {
-        match self {
-            Self::Result(ended, retry_after) => (ended, ErrorKind::Unreachable, retry_after),
-            Self::Cut => (Ended::Deadline, ErrorKind::Timeout, None),
-            Self::PoolFull => (Ended::BulkheadFull, ErrorKind::BulkheadFull, None),
-            Self::Refused(refused) => (refused.ended(), refused.kind(), refused.retry_after()),
-        }
-    }
-}
-
-/// What the attempts before the last one have brought. Nothing, in nearly every call.
-struct Earlier<Out>(Option<Box<Brought<Out>>>);
-
-struct Brought<Out> {
-    response: Option<Out>,
-    failure: Option<Box<Out>>,
-}
-
-impl<Out> Earlier<Out> {
-    fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
-        // An attempt that was cut brings none; the one before it is still the latest.
-        let Some(out) = out else { return };
-        let brought = self.0.get_or_insert_with(|| Box::new(Brought { response: None, failure: None }));
-        if kind.is_response() {
-            brought.response = Some(out);
-        } else {
-            brought.failure = Some(Box::new(out));
-        }
-    }
-
-    /// The latest response and the latest failure.
-    #[inline]
-    fn take(&mut self) -> (Option<Out>, Option<Box<Out>>) {
-        match self.0.take() {
-            None => (None, None),
-            Some(brought) => (brought.response, brought.failure),
-        }
-    }
-
-    /// The same after an attempt that brought `out`.
-    #[inline]
-    fn and(&mut self, out: Option<Out>, kind: ResultKind) -> (Option<Out>, Option<Box<Out>>) {
-        let (response, failure) = self.take();
-        if kind.is_response() { (out, failure) } else { (response, out.map(Box::new).or(failure)) }
     }
 }

@@ -7,7 +7,6 @@ use std::fmt;
 use std::time::Duration;
 
 use steadfast_http::{Fault, Sent};
-use steadfast_policy::Time;
 use steadfast_policy::retry::GiveUp;
 
 /// How one attempt ended.
@@ -268,63 +267,6 @@ impl Report {
 
     fn rest(&mut self) -> &mut Rest {
         self.rest.get_or_insert_default()
-    }
-}
-
-/// One try, as the loop knows it.
-#[derive(Clone, Copy)]
-pub(crate) struct Tried {
-    pub(crate) number: u32,
-    pub(crate) started: Time,
-    pub(crate) ended: Time,
-    pub(crate) outcome: Outcome,
-    pub(crate) sent: Sent,
-}
-
-impl Tried {
-    /// The same for the report of a call that began at `begun`.
-    pub(crate) fn record(self, begun: Time) -> AttemptRecord {
-        let (start, duration) = (self.started.since(begun), self.ended.since(self.started));
-        AttemptRecord { number: self.number, start, duration, outcome: self.outcome, sent: self.sent }
-    }
-}
-
-/// What a report is made of, in few words: it is handed up by the loop for every call, and read for few.
-#[must_use = "it is the story of a call"]
-#[derive(Clone)]
-pub(crate) struct Account {
-    /// What happened before the last attempt.
-    before: Option<Box<Report>>,
-    last: Option<Tried>,
-    begun: Time,
-    over: Time,
-    ended: Ended,
-}
-
-impl Account {
-    #[inline]
-    pub(crate) fn new(before: Option<Box<Report>>, last: Option<Tried>, begun: Time, over: Time, ended: Ended) -> Self {
-        Self { before, last, begun, over, ended }
-    }
-
-    /// How many attempts were made.
-    #[inline]
-    pub(crate) fn attempt_count(&self) -> u32 {
-        match (&self.last, &self.before) {
-            (Some(last), _) => last.number,
-            (None, Some(before)) => before.attempt_count(),
-            (None, None) => 0,
-        }
-    }
-
-    /// The report itself.
-    pub(crate) fn report(self) -> Report {
-        let mut report = self.before.map_or_else(Report::default, |before| *before);
-        if let Some(last) = self.last {
-            report.push_attempt(last.record(self.begun));
-        }
-        report.end(self.ended, self.over.since(self.begun), None);
-        report
     }
 }
 
