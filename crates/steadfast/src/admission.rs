@@ -116,15 +116,20 @@ impl<'a> Hold<'a> {
     }
 
     /// Asks whether the next attempt may start. The call's first question begins the call.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn ask(&mut self, now: Time, key: &str, deadline: Time) -> Result<Step, Refused> {
         let who = Entrant { key, deadline, first: self.is_first() };
         if self.is_running {
-            return self.upstream.with(|policies| policies.enter(now, who));
+            return self.ask_again(now, who);
         }
         let step = self.upstream.with(|policies| policies.begin(now, who))?;
         self.is_running = true;
         Ok(step)
+    }
+
+    #[cold]
+    fn ask_again(&self, now: Time, who: Entrant<'_>) -> Result<Step, Refused> {
+        self.upstream.with(|policies| policies.enter(now, who))
     }
 
     /// Whether the attempt that is under way or to come is the call's first.
@@ -173,47 +178,63 @@ impl<'a> Hold<'a> {
     /// Hands the attempt's result to the policies, and lets `decide` say in the same breath what follows. If that is not
     /// another attempt, the call is over. Of a response whose body is still to come, what it keeps is returned; it takes
     /// over the call's place among the running ones.
-    #[inline]
     pub(crate) fn settle(
         &mut self,
         now: Time,
         judged: &Judged,
         decide: impl FnOnce(&mut Policies) -> Decision,
     ) -> (Decision, Option<Kept>) {
-        let upstream = self.upstream;
-        upstream.with(|policies| {
+        self.upstream.with(|policies| {
             let kept = self.give_back(policies, now, judged);
             let decision = decide(policies);
-            if kept.is_some() {
-                self.is_running = false;
-            } else if !matches!(decision, Decision::RetryAt { .. }) && !policies.is_closed() {
-                // Who waits for the last call of a closed upstream waits until it has told what there is to tell, too.
-                policies.end();
-                self.is_running = false;
+            if !matches!(decision, Decision::RetryAt { .. }) {
+                self.end(policies, kept.is_some());
             }
             (decision, kept)
         })
     }
 
-    /// Gives back what the attempt has no more use for.
+    /// The same where nothing can follow.
+    #[inline(always)]
+    pub(crate) fn settle_last(&mut self, now: Time, judged: &Judged) -> Option<Kept> {
+        self.upstream.with(|policies| {
+            let kept = self.give_back(policies, now, judged);
+            self.end(policies, kept.is_some());
+            kept
+        })
+    }
+
+    /// The call is over, or lives on in its response.
     #[inline]
+    fn end(&mut self, policies: &mut Policies, lives_on: bool) {
+        if lives_on {
+            self.is_running = false;
+        } else if !policies.is_closed() {
+            // Who waits for the last call of a closed upstream waits until it has told what there is to tell, too.
+            policies.end();
+            self.is_running = false;
+        }
+    }
+
+    /// Gives back what the attempt has no more use for.
+    #[inline(always)]
     fn give_back(&mut self, policies: &mut Policies, now: Time, judged: &Judged) -> Option<Kept> {
         let Some((slot, permit)) = self.granted.take() else {
-            self.give_back_lent(policies, now, judged);
+            self.give_back_lent(policies, now, judged.judgement.verdict, judged.judgement.answer, judged.sent);
             return None;
         };
-        let verdict = judged.judgement.verdict;
+        let (verdict, answer, sent) = (judged.judgement.verdict, judged.judgement.answer, judged.sent);
         if judged.result == ResultKind::Open {
             // The slot stays taken until the body ends. So does the permit, unless the head has decided: a failure is one,
             // and a probe that is answered has found out what it was sent for (7.6).
             let undecided = matches!(verdict, Some(Verdict::Success | Verdict::Paced)) && !permit.is_probe();
             let (kept, spent) = if undecided { (Some(permit), None) } else { (None, Some(permit)) };
             policies.settle(now, spent, verdict);
-            self.settle_budget(policies, now, judged);
+            self.settle_budget(policies, now, verdict, answer, sent);
             return Some((slot, kept));
         }
         policies.settle(now, Some(permit), verdict);
-        self.settle_budget(policies, now, judged);
+        self.settle_budget(policies, now, verdict, answer, sent);
         #[cfg(steadfast_planted)]
         if planted::is(Planted::PlaceGivenBack) {
             policies.line.undo_start(now, slot);
@@ -225,26 +246,37 @@ impl<'a> Hold<'a> {
 
     /// The same where the slot was lent. Its share goes after the verdict is recorded: with it the slot itself may go.
     #[cold]
-    fn give_back_lent(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
+    fn give_back_lent(
+        &mut self,
+        policies: &mut Policies,
+        now: Time,
+        verdict: Option<Verdict>,
+        answer: Answer,
+        sent: Sent,
+    ) {
         let Some(lent) = self.lent.take() else { return };
         let (lent, permit) = *lent;
-        policies.settle(now, Some(permit), judged.judgement.verdict);
-        self.settle_budget(policies, now, judged);
+        policies.settle(now, Some(permit), verdict);
+        self.settle_budget(policies, now, verdict, answer, sent);
         Lent::let_go(lent, policies, now);
     }
 
-    #[inline]
-    fn settle_budget(&mut self, policies: &mut Policies, now: Time, judged: &Judged) {
-        let answer = judged.judgement.answer;
+    #[inline(always)]
+    fn settle_budget(
+        &mut self,
+        policies: &mut Policies,
+        now: Time,
+        verdict: Option<Verdict>,
+        answer: Answer,
+        sent: Sent,
+    ) {
         match self.retry.take() {
             #[cfg(steadfast_planted)]
             Some(permit) if planted::is(Planted::FreeRetry) => policies.budget.retry_unsent(now, permit),
-            // Ours alone, and nothing went out: no room in the pool, a hook that failed (2.9).
-            Some(permit) if judged.sent == Sent::No && judged.judgement.verdict.is_none() => {
-                policies.budget.retry_unsent(now, permit);
-            }
-            Some(permit) => policies.budget.retry_done(now, permit, answer),
             None => policies.budget.first_done(now, answer),
+            // Ours alone, and nothing went out: no room in the pool, a hook that failed (2.9).
+            Some(permit) if sent == Sent::No && verdict.is_none() => policies.budget.retry_unsent(now, permit),
+            Some(permit) => policies.budget.retry_done(now, permit, answer),
         }
     }
 

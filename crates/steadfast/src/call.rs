@@ -12,6 +12,9 @@
 //!
 //! Every await may be dropped: the guards of `admission` give back what was held.
 
+mod account;
+mod ending;
+
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,16 +24,19 @@ use steadfast_policy::deadline::{self, Deadline};
 use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
+pub(crate) use self::account::Account;
+use self::account::Tried;
+use self::ending::{Earlier, End};
 use crate::admission::{self, Hold};
 use crate::context;
 use crate::error::ErrorKind;
 use crate::event::Event;
-use crate::operation::{Attempt, Judged, Operation, ResultKind};
+use crate::operation::{Attempt, Judged, Operation};
 use crate::park::Bell;
 #[cfg(steadfast_planted)]
-use crate::planted::{self, Planted};
+use crate::planted;
 use crate::policies::{Refused, Step};
-use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
+use crate::report::{Ended, Outcome, Report, WaitReason, WaitRecord};
 use crate::timer::{self, Timer};
 use crate::upstream::{Held, Kept, Rules, Upstream};
 
@@ -63,8 +69,8 @@ pub(crate) struct Finished<Out> {
     pub(crate) failure: Option<Box<Out>>,
     /// The kind of error, if there is no response.
     pub(crate) kind: ErrorKind,
-    /// Everything that happened.
-    pub(crate) report: Report,
+    /// Everything that happened, as the report tells it.
+    pub(crate) account: Account,
     /// What the response holds on to while its body is being read.
     pub(crate) held: Option<Box<Held>>,
 }
@@ -83,18 +89,6 @@ pub(crate) struct Call<'a> {
     before: Option<Box<Report>>,
 }
 
-/// Why the loop stopped.
-enum End {
-    /// The last attempt's result is what comes back; and when it makes sense to call again, where that is known.
-    Result(Ended, Option<Duration>),
-    /// Our own limits refused the next attempt.
-    Refused(Refused),
-    /// The deadline cut the last attempt.
-    Cut,
-    /// Our own pool had no connection for the last attempt.
-    PoolFull,
-}
-
 /// Runs one operation under the protection of its upstream.
 ///
 /// Cancel safe: dropping the future gives back slot, place, permit and budget, and is no verdict (1.6).
@@ -105,16 +99,17 @@ pub(crate) fn run<'a, O: Operation>(
     operation: &'a mut O,
     options: Options<'a>,
 ) -> impl Future<Output = Finished<O::Out>> {
-    // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed: to move such
-    // things about was most of what a call cost. For the same reason the call is made out here, and only once.
+    // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed, and made in
+    // functions that are not inlined: to move such things about was most of what a call cost. For the same reason the call
+    // is made out here, and only once.
     let mut call = Call::begin(upstream, rules, options);
     async move {
         if call.deadline.is_expired(call.now) {
             let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
-            return call.refuse(Earlier::default(), refused);
+            return *call.refuse(Earlier::nothing(), refused);
         }
         let mut timer = pin!(Timer::with(options.bell));
-        let mut earlier = Earlier::default();
+        let mut earlier = Earlier::nothing();
         let mut number = 0;
         loop {
             let granted = match call.hold.ask(call.now, call.key, call.deadline.at()) {
@@ -127,39 +122,34 @@ pub(crate) fn run<'a, O: Operation>(
             };
             match granted {
                 Ok(granted) => call.hold.grant(granted),
-                Err(refused) => return call.refuse(earlier, refused),
+                Err(refused) => return *call.refuse(earlier, refused),
             }
             number += 1;
-            let started = call.now;
-            operation.granted(call.attempt(number, started), &mut call.hold);
+            operation.granted(call.attempt(number), &mut call.hold);
             let out = {
                 // Dropped in here, before the slot is given back.
-                let future = pin!(operation.attempt(call.attempt(number, started)));
-                timer::until(future, timer.as_mut(), &call.upstream.clock, call.limit(started)).await
+                let future = pin!(operation.attempt(call.attempt(number)));
+                timer::until(future, timer.as_mut(), &call.upstream.clock, call.limit(call.now)).await
             };
-            let attempt = call.attempt(number, started);
-            let judged = call.judge(operation, attempt, out.as_ref());
-            let (decision, kept) = call.settle(number, &judged);
-            let record = call.record(attempt, &judged);
-            let end = match (End::early(&judged), decision) {
-                (Some(end), _) => end,
-                (None, Decision::Return) => End::Result(Ended::Response, None),
-                (None, Decision::GiveUp(reason)) => {
-                    End::Result(reason.into(), call.worth_trying_after(reason, &judged))
-                }
-                (None, Decision::RetryAt { at, wait, reason, permit }) => {
-                    call.hold.pay(permit);
-                    call.before().push_attempt(record);
-                    earlier.keep(out, judged.result);
-                    Box::pin(call.wait_to_retry(number + 1, at, wait, reason.into(), timer.as_mut())).await;
-                    continue;
-                }
+            // In one step between two awaits: of what it looks at, nothing has to be kept.
+            let (at, wait, reason) = match call.conclude(operation, number, out, &mut earlier) {
+                Next::Finish(finished) => return finished,
+                Next::Wait { at, wait, reason } => (at, wait, reason),
             };
-            let held = kept.map(|kept| call.held(kept, &judged));
-            let (response, failure) = earlier.and(out, judged.result);
-            return call.finish(end, Some(record), response, failure, held);
+            Box::pin(call.wait_to_retry(number + 1, at, wait, reason, timer.as_mut())).await;
         }
     }
+}
+
+/// What follows an attempt.
+enum Next<Out> {
+    Finish(Finished<Out>),
+    /// A retry, paid for.
+    Wait {
+        at: Time,
+        wait: Duration,
+        reason: WaitReason,
+    },
 }
 
 impl<'a> Call<'a> {
@@ -183,9 +173,10 @@ impl<'a> Call<'a> {
         Self { upstream, rules, key, timeout_is_evidence, deadline, now, started: now, hold, before }
     }
 
+    /// The attempt that begins now.
     #[inline]
-    fn attempt(&self, number: u32, started: Time) -> Attempt {
-        Attempt { number, started, deadline: self.deadline.at() }
+    fn attempt(&self, number: u32) -> Attempt {
+        Attempt { number, started: self.now, deadline: self.deadline.at() }
     }
 
     /// When an attempt is cut: at its own timeout or at the deadline, whichever comes first.
@@ -193,6 +184,65 @@ impl<'a> Call<'a> {
     fn limit(&self, started: Time) -> Time {
         let own = self.rules.attempt_timeout.map_or(Time::MAX, |timeout| started + timeout);
         own.min(self.deadline.at())
+    }
+
+    /// An attempt has ended, or was cut: gives back what it held, and says what follows.
+    // Always inlined, with what it calls under the lock: as one piece of code it keeps in registers what it hands on.
+    #[inline(always)]
+    fn conclude<O: Operation>(
+        &mut self,
+        operation: &O,
+        number: u32,
+        out: Option<O::Out>,
+        earlier: &mut Earlier<O::Out>,
+    ) -> Next<O::Out> {
+        let attempt = self.attempt(number);
+        let judged = self.judge(operation, attempt, out.as_ref());
+        let (started, outcome, sent) = (attempt.started, judged.outcome, judged.sent);
+        let tried = Tried { number, started, ended: self.now, outcome, sent };
+        if !judged.is_answer() {
+            return *self.conclude_in_full(tried, judged, out, earlier);
+        }
+        // What nearly every call comes to: there is nothing to repair, and nothing to decide.
+        let kept = self.hold.settle_last(self.now, &judged);
+        let held = kept.map(|kept| self.held(kept, judged.judgement.verdict));
+        if self.upstream.events.hears_all() {
+            self.tell_attempt(tried);
+            self.tell_end(Ended::Response, true, number);
+        }
+        let account = Account::new(self.before.take(), Some(tried), self.started, self.now, Ended::Response);
+        let (_, failure) = earlier.take();
+        Next::Finish(Finished { response: out, failure, kind: ErrorKind::Unreachable, account, held })
+    }
+
+    /// The same for whatever may have to be repaired. Boxed, so that the other way does not move it about.
+    #[cold]
+    fn conclude_in_full<Out>(
+        &mut self,
+        tried: Tried,
+        judged: Judged,
+        out: Option<Out>,
+        earlier: &mut Earlier<Out>,
+    ) -> Box<Next<Out>> {
+        let (decision, kept) = self.settle(tried.number, &judged);
+        if self.upstream.events.hears_all() {
+            self.tell_attempt(tried);
+        }
+        let end = match (End::early(&judged), decision) {
+            (Some(end), _) => end,
+            (None, Decision::Return) => End::Result(Ended::Response, None),
+            (None, Decision::GiveUp(reason)) => End::Result(reason.into(), self.worth_trying_after(reason, &judged)),
+            (None, Decision::RetryAt { at, wait, reason, permit }) => {
+                self.hold.pay(permit);
+                let record = tried.record(self.started);
+                self.before().push_attempt(record);
+                earlier.keep(out, judged.result);
+                return Box::new(Next::Wait { at, wait, reason: reason.into() });
+            }
+        };
+        let held = kept.map(|kept| self.held(kept, judged.judgement.verdict));
+        let (response, failure) = earlier.and(out, judged.result);
+        Box::new(Next::Finish(self.finish(end, Some(tried), response, failure, held)))
     }
 
     /// What an attempt that has ended, or was cut, tells the policies.
@@ -219,7 +269,6 @@ impl<'a> Call<'a> {
     }
 
     /// Gives back what the attempt held, and decides what follows.
-    #[inline]
     fn settle(&mut self, number: u32, judged: &Judged) -> (Decision, Option<Kept>) {
         let (rules, now, deadline) = (&self.rules.retry, self.now, self.deadline);
         #[cfg(steadfast_planted)]
@@ -287,133 +336,56 @@ impl<'a> Call<'a> {
         self.before.get_or_insert_default()
     }
 
-    /// An attempt that has ended, for the report; whoever listens is told.
-    #[inline]
-    fn record(&self, attempt: Attempt, judged: &Judged) -> AttemptRecord {
-        let record = AttemptRecord {
-            number: attempt.number,
-            start: attempt.started.since(self.started),
-            duration: self.now.since(attempt.started),
-            outcome: judged.outcome,
-            sent: judged.sent,
-        };
+    /// Tells of an attempt that has ended.
+    #[cold]
+    fn tell_attempt(&self, tried: Tried) {
         let upstream = self.upstream;
-        upstream.events.emit_fine(|| Event::Attempt { upstream: upstream.name.clone(), attempt: record });
-        record
+        let attempt = tried.record(self.started);
+        upstream.events.emit_fine(|| Event::Attempt { upstream: upstream.name.clone(), attempt });
     }
 
     /// What the response holds on to when the call has ended.
-    fn held(&self, kept: Kept, judged: &Judged) -> Box<Held> {
-        Box::new(Held::new(self.upstream, kept, judged.judgement.verdict, self.deadline.at()))
+    fn held(&self, kept: Kept, verdict: Option<Verdict>) -> Box<Held> {
+        Box::new(Held::new(self.upstream, kept, verdict, self.deadline.at()))
     }
 
-    /// Ends a call whose next attempt may not go.
+    /// Ends a call whose next attempt may not go. Boxed, so that a call that may go does not move it about.
     #[cold]
-    fn refuse<Out>(mut self, earlier: Earlier<Out>, refused: Refused) -> Finished<Out> {
+    fn refuse<Out>(&mut self, mut earlier: Earlier<Out>, refused: Refused) -> Box<Finished<Out>> {
         self.hold.refund(self.now);
-        let response = earlier.response.map(|response| *response);
-        self.finish(End::Refused(refused), None, response, earlier.failure, None)
+        let (response, failure) = earlier.take();
+        Box::new(self.finish(End::Refused(refused), None, response, failure, None))
     }
 
-    #[inline]
     fn finish<Out>(
-        self,
+        &mut self,
         end: End,
-        last: Option<AttemptRecord>,
+        last: Option<Tried>,
         response: Option<Out>,
         failure: Option<Box<Out>>,
         held: Option<Box<Held>>,
     ) -> Finished<Out> {
         let (ended, kind, retry_after) = end.explain();
-        let mut report = self.before.map_or_else(Report::default, |before| *before);
-        if let Some(last) = last {
-            report.push_attempt(last);
+        if retry_after.is_some() {
+            self.before().worth_trying_after(retry_after);
         }
-        report.end(ended, self.now.since(self.started), retry_after);
+        let account = Account::new(self.before.take(), last, self.started, self.now, ended);
+        end.tell(self.upstream);
+        self.tell_end(ended, response.is_some(), account.attempt_count());
+        Finished { response, failure, kind, account, held }
+    }
+
+    /// Tells that the call has ended.
+    #[cold]
+    fn tell_end(&self, ended: Ended, answered: bool, attempts: u32) {
         let upstream = self.upstream;
-        if ended != Ended::Response {
-            tell_limit(upstream, &end, kind, retry_after);
-        }
+        let duration = self.now.since(self.started);
         upstream.events.emit_fine(|| Event::Ended {
             upstream: upstream.name.clone(),
             ended,
-            answered: response.is_some(),
-            attempts: report.attempt_count(),
-            duration: report.duration(),
+            answered,
+            attempts,
+            duration,
         });
-        Finished { response, failure, kind, report, held }
-    }
-}
-
-/// Tells if it was a limit of ours that ended the call.
-#[cold]
-fn tell_limit(upstream: &Upstream, end: &End, kind: ErrorKind, retry_after: Option<Duration>) {
-    match *end {
-        End::Refused(Refused::Deadline | Refused::Closed) | End::Cut => {}
-        End::Refused(_) | End::PoolFull => {
-            upstream.events.emit(|| Event::Rejected { upstream: upstream.name.clone(), kind, retry_after });
-        }
-        End::Result(reason @ (Ended::BudgetCeiling | Ended::BudgetEfficacy), _) => {
-            upstream.events.emit(|| Event::BudgetDenied { upstream: upstream.name.clone(), reason });
-        }
-        End::Result(..) => {}
-    }
-}
-
-impl End {
-    /// What ends the call whatever the retry rules say.
-    #[inline]
-    fn early(judged: &Judged) -> Option<Self> {
-        match (judged.result, judged.outcome) {
-            (ResultKind::PoolFull, _) => Some(Self::PoolFull),
-            (ResultKind::StaleResponse, _) => Some(Self::Result(Ended::Stale408, None)),
-            (_, Outcome::Fault(Fault::Deadline)) => Some(Self::Cut),
-            _ => None,
-        }
-    }
-
-    /// The reason, the kind of error if no attempt got a response (7.2), and when to come back.
-    #[inline]
-    fn explain(&self) -> (Ended, ErrorKind, Option<Duration>) {
-        match *self {
-            Self::Result(ended, retry_after) => (ended, ErrorKind::Unreachable, retry_after),
-            Self::Cut => (Ended::Deadline, ErrorKind::Timeout, None),
-            Self::PoolFull => (Ended::BulkheadFull, ErrorKind::BulkheadFull, None),
-            Self::Refused(refused) => (refused.ended(), refused.kind(), refused.retry_after()),
-        }
-    }
-}
-
-/// What the attempts before the last one have brought.
-struct Earlier<Out> {
-    response: Option<Box<Out>>,
-    failure: Option<Box<Out>>,
-}
-
-impl<Out> Default for Earlier<Out> {
-    fn default() -> Self {
-        Self { response: None, failure: None }
-    }
-}
-
-impl<Out> Earlier<Out> {
-    fn keep(&mut self, out: Option<Out>, kind: ResultKind) {
-        // An attempt that was cut brings none; the one before it is still the latest.
-        let Some(out) = out.map(Box::new) else { return };
-        #[cfg(steadfast_planted)]
-        if planted::is(Planted::LostResponse) {
-            return;
-        }
-        let place = if kind.is_response() { &mut self.response } else { &mut self.failure };
-        *place = Some(out);
-    }
-
-    /// The latest response and the latest failure, after an attempt that brought `out`.
-    #[inline]
-    fn and(self, out: Option<Out>, kind: ResultKind) -> (Option<Out>, Option<Box<Out>>) {
-        if kind.is_response() {
-            return (out, self.failure);
-        }
-        (self.response.map(|response| *response), out.map(Box::new).or(self.failure))
     }
 }

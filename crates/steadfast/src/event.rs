@@ -119,10 +119,16 @@ impl EventHook {
         }
     }
 
+    /// Whether anybody hears of what happens on every call.
+    #[inline(always)]
+    pub(crate) fn hears_all(&self) -> bool {
+        self.0.is_some() || tracing::enabled!(tracing::Level::DEBUG)
+    }
+
     /// The same for what happens on every call, which the log shows at its finest levels only.
     #[inline]
     pub(crate) fn emit_fine(&self, event: impl FnOnce() -> Event) {
-        if self.0.is_some() || tracing::enabled!(tracing::Level::DEBUG) {
+        if self.hears_all() {
             self.emit(event);
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use steadfast_http::{Fault, Sent};
-use steadfast_policy::{Judgement, Time};
+use steadfast_policy::{Advice, Judgement, Time};
 
 use crate::admission::Hold;
 use crate::report::Outcome;
@@ -34,6 +34,14 @@ pub(crate) struct Judged {
     pub(crate) sent: Sent,
     /// The kind of a result that is worth returning.
     pub(crate) result: ResultKind,
+}
+
+impl Judged {
+    /// Whether there is nothing to repair: it is what the call returns.
+    #[inline]
+    pub(crate) fn is_answer(&self) -> bool {
+        self.judgement.advice == Advice::Done && matches!(self.result, ResultKind::Response | ResultKind::Open)
+    }
 }
 
 /// Whether what an attempt brought is what the call returns when retrying stops.

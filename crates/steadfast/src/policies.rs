@@ -129,7 +129,7 @@ impl Policies {
     }
 
     /// Begins a call and asks to start its first attempt. A call that is refused has not begun.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&mut self, now: Time, who: Entrant<'_>) -> Result<Step, Refused> {
         if self.closed {
             return Err(Refused::Closed);
@@ -200,7 +200,7 @@ impl Policies {
 
     /// Asks to start an attempt: the breaker's refusal first, so that a refused call spends no place, then the line,
     /// and the permit last.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enter(&mut self, now: Time, who: Entrant<'_>) -> Result<Step, Refused> {
         #[cfg(feature = "testing")]
         self.line_setting.follow(now, &mut self.line);
@@ -249,7 +249,7 @@ impl Policies {
         self.line.leave(now, ticket);
     }
 
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, now: Time, entry: Entry, first: bool) -> Result<Step, Refused> {
         match entry {
             Entry::Admitted(slot) => match self.breaker.try_acquire(now) {

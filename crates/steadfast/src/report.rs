@@ -230,7 +230,6 @@ impl Report {
         self.rest.as_ref().and_then(|rest| rest.retry_after)
     }
 
-    #[inline]
     pub(crate) fn push_attempt(&mut self, attempt: AttemptRecord) {
         match self.first {
             None => self.first = Some(attempt),
@@ -253,13 +252,17 @@ impl Report {
         self.duration += lasted;
     }
 
-    #[inline]
     pub(crate) fn end(&mut self, ended: Ended, duration: Duration, retry_after: Option<Duration>) {
         self.ended = ended;
         self.duration = duration;
         if retry_after.is_some() {
-            self.rest().retry_after = retry_after;
+            self.worth_trying_after(retry_after);
         }
+    }
+
+    /// When it makes sense to call again.
+    pub(crate) fn worth_trying_after(&mut self, retry_after: Option<Duration>) {
+        self.rest().retry_after = retry_after;
     }
 
     fn rest(&mut self) -> &mut Rest {

@@ -242,11 +242,11 @@ impl RequestBuilder {
             };
             let mut operation = HttpOperation::new(shared, prepared);
             let finished = call::run(&shared.upstream, &shared.rules, &mut operation, *options).await;
-            let Finished { response, failure, kind, report, .. } = finished;
+            let Finished { response, failure, kind, account, .. } = finished;
             let Some(Ok(Answered { head, body, .. })) = response else {
-                return Err(unanswered(shared, failure, kind, report));
+                return Err(unanswered(shared, failure, kind, account.report()));
             };
-            Ok(Response { upstream: shared.upstream.name.clone(), head, body, report })
+            Ok(Response { upstream: shared.upstream.name.clone(), head, body, report: account.report() })
         }
     }
 
@@ -340,7 +340,8 @@ impl Ready {
         let Self { shared, options, prepared } = self;
         let mut operation = HttpOperation::new(&shared, &prepared);
         let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
-        let Finished { response, failure, kind, report, held } = finished;
+        let Finished { response, failure, kind, account, held } = finished;
+        let report = account.report();
         let Some(Ok(answered)) = response else { return Err(unanswered(&shared, failure, kind, report)) };
         Ok(StreamingResponse::new(&shared.upstream, answered, report, held))
     }

@@ -190,9 +190,9 @@ impl<'a, J, B> GuardCall<'a, J, B> {
         let mut operation = guarded.operation(operation, judge);
         let finished = call::run(&guarded.upstream, &guarded.rules, &mut operation, options).await;
         match finished.response {
-            Some(Ok(value)) => Ok(Served { value, degraded: None, report: finished.report }),
+            Some(Ok(value)) => Ok(Served { value, degraded: None, report: finished.account.report() }),
             _ => {
-                let report = finished.report.clone();
+                let report = finished.account.clone().report();
                 let (value, degraded) = guarded.instead(&operation.judge, fallback, finished)?;
                 Ok(Served { value, degraded: Some(degraded), report })
             }
@@ -218,7 +218,7 @@ impl Guarded {
     /// What a call that brought no value ends with.
     pub(super) fn error<T, E>(&self, finished: Finished<Result<T, E>>) -> GuardError<E> {
         let last = finished.failure.and_then(|failure| failure.err());
-        self.error_of(last, finished.kind, finished.report)
+        self.error_of(last, finished.kind, finished.account.report())
     }
 
     /// 11.3: an open breaker is never an operation's error, even where it opened on this very call; nor is an attempt that

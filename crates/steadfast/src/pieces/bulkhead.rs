@@ -70,8 +70,8 @@ impl Bulkhead {
     }
 
     pub(super) fn permit(upstream: &Upstream, finished: Finished<()>) -> Result<BulkheadPermit, Error> {
-        let Finished { held, kind, report, .. } = finished;
-        held.map(BulkheadPermit).ok_or_else(|| Error::new(kind, &upstream.name, report))
+        let Finished { held, kind, account, .. } = finished;
+        held.map(BulkheadPermit).ok_or_else(|| Error::new(kind, &upstream.name, account.report()))
     }
 
     /// Takes a slot if one is free now and nobody waits for it.

@@ -119,7 +119,7 @@ impl Guarded {
             CallersOperation { mailbox: &mailbox, slow_after: self.slow_after, retries: J::RETRIES, has_slot: false };
         let options = Options { bell: Some(&bell), ..options };
         let call = pin!(call::run(&self.upstream, &self.rules, &mut asks, options));
-        let Finished { kind, report, .. } = park::drive(&self.upstream.clock, &bell, call, || {
+        let Finished { kind, account, .. } = park::drive(&self.upstream.clock, &bell, call, || {
             let Some(attempt) = mailbox.take() else { return Then::Wait };
             let brought = operation(Context { attempt: attempt.number, time_left: attempt.time_left(), key });
             mailbox.answer(match brought {
@@ -136,8 +136,8 @@ impl Guarded {
             Then::Poll
         });
         match value {
-            Some(value) => Ok((value, report)),
-            None => Err(self.error_of(last, kind, report)),
+            Some(value) => Ok((value, account.report())),
+            None => Err(self.error_of(last, kind, account.report())),
         }
     }
 }

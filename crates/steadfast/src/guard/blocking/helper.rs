@@ -183,7 +183,8 @@ impl Guarded {
     }
 
     fn outcome<T, E>(&self, finished: Finished<Brought<T, E>>) -> Outcome<T, E> {
-        let Finished { response, failure, kind, report, .. } = finished;
+        let Finished { response, failure, kind, account, .. } = finished;
+        let report = account.report();
         if let Some(Brought::Result(Ok(value))) = response {
             return Ok((value, report));
         }
