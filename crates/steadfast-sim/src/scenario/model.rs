@@ -28,6 +28,8 @@ pub struct Scenario {
     pub why: String,
     /// Where all chance comes from.
     pub seed: u64,
+    /// Why it can be played in virtual time alone, if so.
+    pub virtual_only: Option<String>,
     /// The upstreams and guards with their settings.
     pub settings: Settings,
     /// What they play from the beginning, and what a step may have them play, by name.

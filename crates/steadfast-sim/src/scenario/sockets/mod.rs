@@ -11,18 +11,20 @@ mod request;
 mod server;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
+use steadfast::Clock;
 use steadfast::config::Config;
 use steadfast::transport::{Resolve, ResolveFuture};
-use steadfast::Clock;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, LocalSet};
 
 use super::cast::{Cast, CastError};
 use super::model::Scenario;
+use super::run::{Outcome, play};
 use super::stage::{CallEnd, Slack, Stage, StageError, Ticket, Work};
 use super::upstream::Upstream;
 
@@ -32,8 +34,8 @@ pub const LONGEST_WORK: Duration = Duration::from_secs(60);
 const QUIET: Duration = Duration::from_millis(15);
 /// It is left alone after so long in any case.
 const LONGEST_BEGIN: Duration = Duration::from_millis(300);
-/// What servers and pools are given to notice that everything has ended.
-const LONGEST_END: Duration = Duration::from_secs(2);
+/// A machine with better things to do makes everything this much later.
+const LATE: Duration = Duration::from_millis(500);
 /// On loopback, and nobody listens there.
 const NOWHERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
@@ -147,7 +149,7 @@ impl Stage for SocketStage {
         let Some(work) = self.work.get_mut(ticket.0).and_then(Option::take) else {
             return Err(StageError("this work has been waited for before".to_owned()));
         };
-        match self.run(tokio::time::timeout(LONGEST_WORK, work)) {
+        match self.run(async { tokio::time::timeout(LONGEST_WORK, work).await }) {
             Ok(Ok(ends)) => Ok(ends),
             Ok(Err(error)) => Err(StageError(format!("the calls ended early: {error}"))),
             Err(_) => Err(StageError(format!("the calls go on after {} s", LONGEST_WORK.as_secs()))),
@@ -155,6 +157,36 @@ impl Stage for SocketStage {
     }
 
     fn pass(&mut self, duration: Duration) {
-        self.run(tokio::time::sleep(duration));
+        self.run(async { tokio::time::sleep(duration).await });
     }
+
+    fn slack(&self) -> Slack {
+        Slack(LATE)
+    }
+
+    fn end(&mut self) {
+        self.run(async {
+            let ended = async {
+                while !self.cast.held().is_empty() {
+                    tokio::time::sleep(QUIET).await;
+                }
+            };
+            // What is held even then is told of.
+            let _ = tokio::time::timeout(LATE, ended).await;
+        });
+    }
+}
+
+impl fmt::Debug for SocketStage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SocketStage").field("cast", &self.cast).finish_non_exhaustive()
+    }
+}
+
+/// Plays the scenario over sockets, in real time. To be called outside of a runtime.
+///
+/// # Errors
+/// [`CastError`]
+pub fn play_over_sockets(scenario: &Scenario) -> Result<Outcome, CastError> {
+    Ok(play(scenario, &mut SocketStage::new(scenario)?))
 }

@@ -111,7 +111,8 @@ fn reset(stream: &TcpStream) -> io::Result<()> {
 
 async fn respond_with(stream: &mut TcpStream, respond: &Respond, method: &Method, closes: bool) -> io::Result<()> {
     let status = StatusCode::from_u16(respond.status).map_err(io::Error::other)?;
-    let mut bytes = format!("HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or("")).into_bytes();
+    let mut bytes =
+        format!("HTTP/1.1 {} {}\r\n", status.as_str(), status.canonical_reason().unwrap_or("")).into_bytes();
     for (name, value) in headers_at(respond, SystemTime::now()) {
         bytes.extend_from_slice(name.as_str().as_bytes());
         bytes.extend_from_slice(b": ");
