@@ -184,6 +184,9 @@ pub(crate) struct TestArgs {
     /// Only those with this text in their path, title or variant, or with this number of the contract
     #[arg(long, value_name = "TEXT")]
     pub(crate) filter: Option<String>,
+    /// Over loopback sockets and in real time; what cannot be is left out, with the reason
+    #[arg(long)]
+    pub(crate) sockets: bool,
     /// How to print the results: json prints a line for each scenario, junit one XML document
     #[arg(long, value_enum, default_value_t)]
     pub(crate) output: TestFormat,

@@ -4,7 +4,7 @@ use std::io;
 
 use serde::Serialize;
 use steadfast::config::Problem;
-use steadfast_sim::scenario::{Difference, Moment};
+use steadfast_sim::scenario::{Difference, Moment, Scenario};
 
 use super::{Tally, Verdict};
 use crate::output::{self, Ms};
@@ -69,11 +69,28 @@ struct Unplayable<'a> {
 }
 
 #[derive(Serialize)]
+struct LeftOut<'a> {
+    event: &'static str,
+    file: &'a str,
+    title: &'a str,
+    variant: &'a str,
+    why: &'a str,
+}
+
+#[derive(Serialize)]
 struct Summary {
     event: &'static str,
     passed: usize,
     failed: usize,
     bad: usize,
+    /// Over sockets.
+    #[serde(skip_serializing_if = "is_zero")]
+    left_out: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 pub(super) fn one(verdict: &Verdict) -> io::Result<()> {
@@ -99,12 +116,16 @@ pub(super) fn one(verdict: &Verdict) -> io::Result<()> {
         Verdict::Unplayable { file, title, why } => {
             output::json_line(&Unplayable { event: "unplayable", file, title, why })
         }
+        Verdict::LeftOut { scenario, why } => {
+            let Scenario { file, title, variant, .. } = &**scenario;
+            output::json_line(&LeftOut { event: "left_out", file, title, variant, why })
+        }
     }
 }
 
 pub(super) fn summary(tally: &Tally) -> io::Result<()> {
-    let Tally { passed, failed, bad } = *tally;
-    output::json_line(&Summary { event: "summary", passed, failed, bad })
+    let Tally { passed, failed, bad, left_out } = *tally;
+    output::json_line(&Summary { event: "summary", passed, failed, bad, left_out })
 }
 
 /// Steps are counted from 1, as the text counts them.

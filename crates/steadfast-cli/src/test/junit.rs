@@ -36,13 +36,12 @@ pub(super) fn document(verdicts: &[Verdict]) -> String {
 fn case(verdict: &Verdict) -> Case {
     match verdict {
         Verdict::Played { outcome, .. } => {
-            let variant = if outcome.variant.is_empty() { String::new() } else { format!(" [{}]", outcome.variant) };
             let body = outcome.differences.first().map(|first| {
                 let message =
                     format!("line {}: {}: expected {}, seen {}", first.line, first.what, first.expected, first.seen);
                 Body { element: "failure", message, text: outcome.details() }
             });
-            let name = format!("{}{variant}", outcome.title);
+            let name = named(&outcome.title, &outcome.variant);
             Case { file: outcome.file.clone(), name, took: outcome.took, body }
         }
         Verdict::Unreadable { file, problems } => {
@@ -54,7 +53,16 @@ fn case(verdict: &Verdict) -> Case {
             let body = Body { element: "error", message: why.clone(), text: why.clone() };
             Case { file: file.clone(), name: title.clone(), took: Duration::ZERO, body: Some(body) }
         }
+        Verdict::LeftOut { scenario, why } => {
+            let body = Body { element: "skipped", message: why.clone(), text: String::new() };
+            let (file, name) = (scenario.file.clone(), named(&scenario.title, &scenario.variant));
+            Case { file, name, took: Duration::ZERO, body: Some(body) }
+        }
     }
+}
+
+fn named(title: &str, variant: &str) -> String {
+    if variant.is_empty() { title.to_owned() } else { format!("{title} [{variant}]") }
 }
 
 fn counts(cases: &[Case]) -> String {

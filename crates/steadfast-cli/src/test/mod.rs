@@ -1,15 +1,16 @@
 //! `steadfast test`: plays scenario files through the client, and says which are not as expected.
 //!
 //! Files are read and played in the order in which they are named, those of a directory by their names; a file that has a
-//! mistake does not keep the others from being played. What is printed is the same each time.
+//! mistake does not keep the others from being played. What is printed is the same each time; over sockets, but for times.
 
 mod json;
 mod junit;
+mod stages;
 
 use std::path::{Path, PathBuf};
 
 use steadfast::config::Problems;
-use steadfast_sim::scenario::{Outcome, Scenario, files, play_in_time};
+use steadfast_sim::scenario::{Outcome, Scenario, files};
 
 use crate::args::{TestArgs, TestFormat};
 use crate::exit::Exit;
@@ -31,6 +32,11 @@ enum Verdict {
         title: String,
         why: String,
     },
+    /// It cannot be played over sockets, and says why.
+    LeftOut {
+        scenario: Box<Scenario>,
+        why: String,
+    },
 }
 
 /// How many there were of each.
@@ -39,6 +45,7 @@ struct Tally {
     passed: usize,
     failed: usize,
     bad: usize,
+    left_out: usize,
 }
 
 /// Plays what is named, prints, and says how it went.
@@ -52,15 +59,17 @@ pub(crate) fn run(args: &TestArgs) -> Exit {
     };
     let mut printer = Printer::new(args.output);
     let mut tally = Tally::default();
-    for file in found {
-        for verdict in verdicts(&file, args.filter.as_deref()) {
-            tally.add(&verdict);
-            if printer.one(verdict).is_err() {
-                return Exit::Failed;
-            }
-        }
+    let read = found.iter().flat_map(|file| read(file, args.filter.as_deref()));
+    let mut print = |verdict| {
+        tally.add(&verdict);
+        printer.one(verdict)
+    };
+    let printed =
+        if args.sockets { stages::sockets(read.collect(), &mut print) } else { stages::in_time(read, &mut print) };
+    if printed.is_err() {
+        return Exit::Failed;
     }
-    if tally.passed + tally.failed + tally.bad == 0 {
+    if tally.passed + tally.failed + tally.bad + tally.left_out == 0 {
         output::note("error: --filter: no scenario has this in its path, its title, or its numbers");
         return Exit::Usage;
     }
@@ -85,13 +94,14 @@ fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-fn verdicts(file: &Path, filter: Option<&str>) -> Vec<Verdict> {
+/// The scenarios of a file that are meant, or what became of it.
+fn read(file: &Path, filter: Option<&str>) -> Vec<Result<Scenario, Verdict>> {
     match Scenario::read(file) {
         Ok(scenarios) => {
             let wanted = scenarios.into_iter().filter(|scenario| filter.is_none_or(|text| is_meant(scenario, text)));
-            wanted.map(played).collect()
+            wanted.map(Ok).collect()
         }
-        Err(problems) => vec![Verdict::Unreadable { file: file.to_string_lossy().into_owned(), problems }],
+        Err(problems) => vec![Err(Verdict::Unreadable { file: file.to_string_lossy().into_owned(), problems })],
     }
 }
 
@@ -102,19 +112,13 @@ fn is_meant(scenario: &Scenario, text: &str) -> bool {
         || scenario.contract.iter().any(|number| number == text)
 }
 
-fn played(scenario: Scenario) -> Verdict {
-    match play_in_time(&scenario) {
-        Ok(outcome) => Verdict::Played { outcome, contract: scenario.contract },
-        Err(error) => Verdict::Unplayable { file: scenario.file, title: scenario.title, why: error.to_string() },
-    }
-}
-
 impl Tally {
     fn add(&mut self, verdict: &Verdict) {
         match verdict {
             Verdict::Played { outcome, .. } if outcome.passed() => self.passed += 1,
             Verdict::Played { .. } => self.failed += 1,
             Verdict::Unreadable { .. } | Verdict::Unplayable { .. } => self.bad += 1,
+            Verdict::LeftOut { .. } => self.left_out += 1,
         }
     }
 
@@ -122,6 +126,9 @@ impl Tally {
         let mut words = format!("{} passed, {} failed", self.passed, self.failed);
         if self.bad > 0 {
             words.push_str(&format!(", {} could not be played", self.bad));
+        }
+        if self.left_out > 0 {
+            words.push_str(&format!(", {} left out", self.left_out));
         }
         words
     }
@@ -171,5 +178,8 @@ fn text(verdict: &Verdict) -> std::io::Result<()> {
             output::text(&format!("BAD   {file}\n{}", lines.concat()))
         }
         Verdict::Unplayable { file, title, why } => output::text(&format!("BAD   {file}: {title}\n  {why}\n")),
+        Verdict::LeftOut { scenario, why } => {
+            output::text(&format!("-     {}: {}\n  not over sockets: {why}\n", scenario.file, scenario.title))
+        }
     }
 }

@@ -58,6 +58,35 @@ fn a_file_with_problems_does_not_keep_others_from_being_played() {
 }
 
 #[test]
+fn over_sockets_it_is_the_same_and_what_cannot_be_is_left_out() {
+    let passing = SCENARIO.replace("{ status = 404 }", "{ status = 200 }").replace("100ms", "50ms..200ms");
+    let file = File::new("sockets.toml", &passing);
+    let virtual_only = passing.replace("contract", "virtual_only = \"a & b\"\ncontract");
+    let other = File::new("virtual.toml", &virtual_only);
+    let run = steadfast(&["test", "--sockets", file.path(), other.path()]);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{run:?}");
+    let said = run.stdout.replace(file.path(), "a.toml").replace(other.path(), "b.toml");
+    insta::assert_snapshot!("scenarios_sockets", said);
+    for form in ["json", "junit"] {
+        let run = steadfast(&["test", "--sockets", other.path(), "--output", form]);
+        assert_eq!(run.code, 0, "{run:?}");
+        insta::assert_snapshot!(format!("scenarios_sockets_{form}"), run.stdout.replace(other.path(), "b.toml"));
+    }
+    // It is played where it can be.
+    assert_eq!(steadfast(&["test", other.path()]).code, 0);
+}
+
+#[test]
+fn a_wrong_expectation_fails_over_sockets_too() {
+    let file = File::new("wrong.toml", SCENARIO);
+    let run = steadfast(&["test", "--sockets", file.path()]);
+    assert_eq!((run.code, run.stderr.as_str()), (1, ""), "{run:?}");
+    for part in ["expected  200", "seen      404", "time line", "request GET /: 503", "1 passed, 1 failed"] {
+        assert!(run.stdout.contains(part), "{part}: {}", run.stdout);
+    }
+}
+
+#[test]
 fn a_filter_picks_by_title_variant_path_or_number() {
     let file = File::new("filter.toml", SCENARIO);
     for (filter, code, played) in

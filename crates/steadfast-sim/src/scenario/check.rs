@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::time::Duration;
 
+use steadfast::report::WaitReason;
 use steadfast_axum::ReadyReport;
 
 use super::model::{Ending, Expect, SeenExpect};
@@ -114,7 +116,7 @@ fn calls(expect: &Expect, ends: &[CallEnd], slack: Slack, found: &mut Found) {
         found.each("ended", ends, |end| unequal(expected.as_str(), word(end)));
     }
     if let Some(expected) = expect.retry_after {
-        let range = expected.loosened(slack.below, slack.above);
+        let range = expected.loosened(slack.0, slack.0);
         found.each("retry_after", ends, |end| match report(end).retry_after() {
             Some(seen) if range.holds(seen) => None,
             Some(seen) => Some((expected.to_string(), show(seen))),
@@ -122,8 +124,12 @@ fn calls(expect: &Expect, ends: &[CallEnd], slack: Slack, found: &mut Found) {
         });
     }
     if let Some(expected) = expect.took {
-        let range = expected.loosened(slack.below, slack.above);
-        found.each("took", ends, |end| (!range.holds(end.took)).then(|| (expected.to_string(), show(end.took))));
+        found.each("took", ends, |end| {
+            // Who waited for others waited less if it came later than they did.
+            let queued = report(end).waits().iter().any(|wait| is_in_line(wait.reason));
+            let range = expected.loosened(if queued { slack.0 } else { Duration::ZERO }, slack.0);
+            (!range.holds(end.took)).then(|| (expected.to_string(), show(end.took)))
+        });
     }
     texts(expect, ends, found);
 }
@@ -165,7 +171,8 @@ fn waits(expect: &Expect, end: &CallEnd, slack: Slack) -> Option<(String, String
     let report = end.report.clone().unwrap_or_default();
     let seen = report.waits();
     let fit = |((reason, range), wait): (&(_, Range<_>), &steadfast::report::WaitRecord)| {
-        *reason == wait.reason && range.loosened(slack.below, slack.above).holds(wait.duration)
+        let below = if is_in_line(*reason) { slack.0 } else { Duration::ZERO };
+        *reason == wait.reason && range.loosened(below, slack.0).holds(wait.duration)
     };
     if expected.len() == seen.len() && expected.iter().zip(seen).all(fit) {
         return None;
@@ -173,6 +180,11 @@ fn waits(expect: &Expect, end: &CallEnd, slack: Slack) -> Option<(String, String
     let expected: Vec<String> = expected.iter().map(|(reason, range)| format!("{} {range}", reason.name())).collect();
     let seen: Vec<String> = seen.iter().map(|wait| format!("{} {}", wait.reason.name(), show(wait.duration))).collect();
     Some((list(&expected), list(&seen)))
+}
+
+/// Whether it is others that end such a wait.
+fn is_in_line(reason: WaitReason) -> bool {
+    matches!(reason, WaitReason::Bulkhead | WaitReason::RateLimit)
 }
 
 fn readiness(expect: &Expect, observed: &Observed, found: &mut Found) {

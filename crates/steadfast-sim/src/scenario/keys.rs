@@ -44,6 +44,11 @@ pub(super) static FILE: Table = Table {
         key("contract", Kind::Texts, "The numbers of the statements and cases that it shows."),
         required("why", Kind::Prose, "Why it is so: what a reader learns from it."),
         key("seed", Kind::Count(0, i64::MAX as u64), "Where all chance comes from; 1 unless said."),
+        key(
+            "virtual_only",
+            Kind::Text,
+            "Why it cannot be played over sockets: `--sockets` leaves it out, and says so. Not for what takes seconds.",
+        ),
         key("config", Kind::Text, "The service's own configuration, beside this file or by its path from here."),
         key(
             "table",

@@ -42,6 +42,7 @@
 //! | `calls` | making the calls of a step |
 //! | `run`, `check` | playing the steps, and what is not as expected |
 //! | `in_time` | virtual time as a stage |
+//! | `sockets` | loopback and real time as a stage |
 //! | `timeline`, `render` | what happened, and how it is shown |
 //! | `files` | which files there are |
 
@@ -63,6 +64,7 @@ mod reference;
 mod render;
 mod run;
 mod schema;
+mod sockets;
 mod source;
 mod stage;
 mod timeline;
@@ -81,6 +83,7 @@ pub use range::Range;
 pub use reference::reference;
 pub use run::{Difference, Outcome, play};
 pub use schema::schema;
+pub use sockets::{LONGEST_WORK, SocketStage, play_over_sockets};
 pub use stage::{CallEnd, Slack, Stage, StageError, Ticket, Work};
 pub use timeline::{Moment, TimeLine};
 pub use upstream::{Seen, Taken, Upstream, headers_at};

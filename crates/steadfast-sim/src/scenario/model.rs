@@ -28,6 +28,8 @@ pub struct Scenario {
     pub why: String,
     /// Where all chance comes from.
     pub seed: u64,
+    /// Why it can be played in virtual time alone, if so.
+    pub virtual_only: Option<String>,
     /// The upstreams and guards with their settings.
     pub settings: Settings,
     /// What they play from the beginning, and what a step may have them play, by name.
@@ -51,13 +53,15 @@ impl Settings {
         &self.config
     }
 
-    /// The same with another `base_url` for these upstreams, which real servers on loopback stand behind. A path that is to
-    /// stay is part of the URL given.
+    /// The same with another `base_url` for these upstreams, which real servers on loopback stand behind, and past every
+    /// proxy. A path that is to stay is part of the URL given.
     ///
     /// # Errors
     /// A URL that cannot be one.
     pub fn config_at(&self, base_urls: &BTreeMap<String, String>) -> Result<Config, Problems> {
-        let at = |loader: Loader, (name, url): (&String, &String)| loader.set(name, "base_url", url);
+        let at = |loader: Loader, (name, url): (&String, &String)| {
+            loader.set(name, "base_url", url).set(name, "proxy", "false")
+        };
         base_urls.iter().fold(self.loader.clone(), at).load()
     }
 }
@@ -83,6 +87,13 @@ pub struct Reply {
     pub after: Duration,
     /// What it does then.
     pub act: Act,
+}
+
+impl Reply {
+    /// Whether it refuses the connection.
+    pub(super) fn refuses(&self) -> bool {
+        self.act == Act::Refuse
+    }
 }
 
 /// What comes after the wait.

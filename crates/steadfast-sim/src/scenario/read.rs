@@ -122,6 +122,7 @@ impl<'t> Reader<'_, '_, 't> {
             contract: fields.value("contract").unwrap_or_default(),
             why: fields.value("why")?,
             seed: fields.value("seed").unwrap_or(1),
+            virtual_only: fields.value("virtual_only"),
             settings: settings?,
             scripts,
             steps,

@@ -20,6 +20,12 @@ pub(super) fn reply(reader: &mut Reader<'_, '_, '_>, fields: &Fields) -> Option<
             reader.says(at, &format!("{}.{name}", fields.path), format!("goes with `status`, and not with `{act}`"));
         }
     }
+    if act == "refuse"
+        && let Some(at) = fields.place("route")
+    {
+        let message = "a connection is refused before anybody knows which request it is for";
+        reader.says(at, &format!("{}.route", fields.path), message);
+    }
     let act = match act {
         "hang" => Act::Hang,
         "refuse" => Act::Refuse,

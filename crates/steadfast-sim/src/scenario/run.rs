@@ -181,6 +181,7 @@ impl Run<'_> {
     }
 
     fn end(mut self) -> Outcome {
+        self.stage.end();
         let steps = &self.scenario.steps;
         // A step that never ended holds what it holds.
         if let Some(last) = steps.last().filter(|_| !self.differences.iter().any(|one| one.what == "step")) {

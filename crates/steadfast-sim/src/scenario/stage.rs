@@ -52,14 +52,15 @@ impl fmt::Display for StageError {
 
 impl std::error::Error for StageError {}
 
-/// How far a figure of time may be from what is expected.
+/// How far figures of time may be off, where nobody can stop the clock: everything may happen this much later.
+///
+/// So what takes time may take longer, and what counts down, or waits for another call, may be shorter. What a call
+/// decides to wait is never shorter than expected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Slack {
-    /// Shorter by so much.
-    pub below: Duration,
-    /// Longer by so much.
-    pub above: Duration,
-}
+pub struct Slack(
+    /// How much later.
+    pub Duration,
+);
 
 /// What a scenario is played on.
 ///
@@ -82,10 +83,13 @@ pub trait Stage {
     /// Lets so much time pass, and whatever happens in it happen.
     fn pass(&mut self, duration: Duration);
 
-    /// How far figures of time may be off here.
+    /// How far figures of time may be off here; not at all, unless a stage says so.
     fn slack(&self) -> Slack {
         Slack::default()
     }
+
+    /// Everything has ended: lets those notice who have not yet, such as a server whose client has hung up.
+    fn end(&mut self) {}
 
     /// What is still held here though everything has ended, beside what the [`Cast`] knows of: nothing must be.
     fn held(&self) -> Vec<String> {

@@ -63,6 +63,17 @@ impl TimeLine {
         self.state().moments.clone()
     }
 
+    /// How much has happened so far, what was too much to be kept included.
+    pub fn len(&self) -> usize {
+        let state = self.state();
+        state.moments.len() + state.left_out
+    }
+
+    /// Whether nothing has happened yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How many moments were too many to be kept.
     pub fn left_out(&self) -> usize {
         self.state().left_out

@@ -87,6 +87,23 @@ impl Upstream {
         Taken { reply, upstream: self.clone() }
     }
 
+    /// A connection is about to be opened: what refuses it, if that is what comes next. On a stage where nobody knows
+    /// before the request what it is for.
+    pub fn take_refusal(&self) -> Option<Taken> {
+        let mut state = self.state();
+        let (_, queue) = state.queues.iter_mut().find(|(_, queue)| queue.front().is_some_and(Reply::refuses))?;
+        let reply = next(queue)?;
+        state.in_flight += 1;
+        drop(state);
+        self.note("connection: refused");
+        Some(Taken { reply, upstream: self.clone() })
+    }
+
+    /// Whether any reply that is still to come refuses a connection: then each request needs one of its own.
+    pub fn may_refuse(&self) -> bool {
+        self.state().queues.iter().any(|(_, queue)| queue.iter().any(Reply::refuses))
+    }
+
     /// The upstream has read this request whole.
     pub fn read(&self, method: Method, path: String, headers: HeaderMap, body: Vec<u8>) {
         let at = self.0.clock.now();

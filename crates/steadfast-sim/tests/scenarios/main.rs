@@ -7,6 +7,7 @@ mod keys;
 mod problems;
 mod project;
 mod schema;
+mod sockets;
 mod stages;
 #[path = "../../../steadfast/tests/config/schema/validator.rs"]
 #[allow(dead_code, reason = "another test uses the rest")]

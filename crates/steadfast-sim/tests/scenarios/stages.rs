@@ -19,7 +19,7 @@ status = 200
 after = "1s"
 [[step]]
 call = "billing"
-expect = { took = "1.08s", waits = [{ backoff = "120ms" }] }
+expect = { took = "1.08s", waits = [{ backoff = "80ms" }] }
 "#;
 
 /// Virtual time with something that is not as it should be.
@@ -32,7 +32,11 @@ struct Odd {
 
 impl Odd {
     fn new(slack: Slack) -> Self {
-        Self { inner: VirtualStage::new(&read(SCENARIO)).unwrap(), slack, never_ends: false, left: Vec::new() }
+        Self::of(SCENARIO, slack)
+    }
+
+    fn of(text: &str, slack: Slack) -> Self {
+        Self { inner: VirtualStage::new(&read(text)).unwrap(), slack, never_ends: false, left: Vec::new() }
     }
 }
 
@@ -68,15 +72,53 @@ fn ms(millis: u64) -> Duration {
 
 /// The call takes 1.1 s and waits for 0.1 s.
 #[test]
-fn figures_of_time_may_be_off_by_the_slack_and_no_further() {
-    let passes = |below, above| play(&read(SCENARIO), &mut Odd::new(Slack { below, above })).passed();
-    assert!(passes(ms(20), ms(20)));
-    assert!(!passes(ms(19), ms(20)) && !passes(ms(20), ms(19)) && !passes(ms(0), ms(0)));
+fn things_may_happen_later_by_the_slack_and_no_further() {
+    let passes = |slack| play(&read(SCENARIO), &mut Odd::new(Slack(slack))).passed();
+    assert!(passes(ms(20)));
+    assert!(!passes(ms(19)) && !passes(ms(0)));
+}
+
+#[test]
+fn what_a_call_decides_to_wait_is_never_shorter() {
+    let longer = SCENARIO.replace("1.08s", "1s..1.2s").replace("80ms", "120ms");
+    let outcome = play(&read(&longer), &mut Odd::new(Slack(ms(500))));
+    let [difference] = &outcome.differences[..] else { panic!("{outcome}") };
+    assert_eq!((difference.what.as_str(), difference.seen.as_str()), ("waits", "backoff 100ms"));
+    let longer = SCENARIO.replace("1.08s", "1.2s").replace("80ms", "100ms");
+    assert!(!play(&read(&longer), &mut Odd::new(Slack(ms(500)))).passed(), "nor is a call that waits for nobody");
+}
+
+/// The second call waits for the first, which takes a second; and so less, if it comes later.
+#[test]
+fn what_counts_down_and_who_waits_for_others_may_be_shorter_by_the_slack() {
+    let queued = r#"
+title = "a"
+why = "b"
+[upstreams.billing]
+base_url = "http://billing.test"
+max_concurrent = 1
+bulkhead_wait = "5s"
+[[script.billing]]
+status = 200
+after = "1s"
+[[step]]
+call = "billing"
+as = "first"
+[[step]]
+call = "billing"
+expect = { took = "2.1s", waits = [{ bulkhead = "1.1s" }] }
+[[step]]
+await = "first"
+[[step]]
+force_open = "billing"
+"#;
+    let passes = |slack| play(&read(queued), &mut Odd::of(queued, Slack(slack))).passed();
+    assert!(passes(ms(100)) && !passes(ms(99)));
 }
 
 #[test]
 fn work_that_never_ends_is_a_difference_and_ends_the_scenario() {
-    let mut stage = Odd::new(Slack { below: ms(50), above: ms(50) });
+    let mut stage = Odd::new(Slack(ms(50)));
     stage.never_ends = true;
     let outcome = play(&read(&SCENARIO.replace("[[step]]", "[[step]]\nadvance = \"1s\"\n[[step]]")), &mut stage);
     let [difference] = &outcome.differences[..] else { panic!("{outcome}") };
@@ -85,7 +127,7 @@ fn work_that_never_ends_is_a_difference_and_ends_the_scenario() {
 
 #[test]
 fn what_is_left_at_the_end_is_a_difference() {
-    let mut stage = Odd::new(Slack { below: ms(50), above: ms(50) });
+    let mut stage = Odd::new(Slack(ms(50)));
     stage.left.push("a connection is open".to_owned());
     let outcome = play(&read(SCENARIO), &mut stage);
     let [difference] = &outcome.differences[..] else { panic!("{outcome}") };
