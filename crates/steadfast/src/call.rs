@@ -29,6 +29,9 @@ use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::park::Bell;
 use crate::policies::{Refused, Step};
 use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
+#[cfg(feature = "otel")]
+use crate::telemetry::otel::{CallTrace, Within};
+use crate::telemetry::{Traced, Watched};
 use crate::timer::{self, Timer};
 use crate::upstream::{Held, Kept, Rules, Upstream};
 
@@ -79,6 +82,9 @@ pub(crate) struct Call<'a> {
     pub(crate) hold: Hold<'a>,
     /// What happened before the last attempt.
     before: Option<Box<Report>>,
+    /// Who is told of each attempt.
+    #[cfg(feature = "otel")]
+    watched: Option<Arc<Watched>>,
 }
 
 /// Why the loop stopped.
@@ -102,11 +108,14 @@ pub(crate) fn run<'a, O: Operation>(
     rules: &'a Rules,
     operation: &'a mut O,
     options: Options<'a>,
-) -> impl Future<Output = Finished<O::Out>> {
+) -> Traced<impl Future<Output = Finished<O::Out>>> {
     // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed: to move such
     // things about was most of what a call cost. For the same reason the call is made out here, and only once.
     let mut call = Call::begin(upstream, rules, options);
-    async move {
+    let watched = Watched::begin(upstream, call.now, options.of_task, operation.shown());
+    #[cfg(feature = "otel")]
+    call.watched.clone_from(&watched);
+    let call = async move {
         if call.deadline.is_expired(call.now) {
             let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
             return call.refuse(Earlier::default(), refused);
@@ -132,6 +141,9 @@ pub(crate) fn run<'a, O: Operation>(
             operation.granted(call.attempt(number, started), &mut call.hold);
             let out = {
                 // Dropped in here, before the slot is given back.
+                #[cfg(feature = "otel")]
+                let future = pin!(call.within_span(operation, call.attempt(number, started)));
+                #[cfg(not(feature = "otel"))]
                 let future = pin!(operation.attempt(call.attempt(number, started)));
                 timer::until(future, timer.as_mut(), &call.upstream.clock, call.limit(started)).await
             };
@@ -139,6 +151,8 @@ pub(crate) fn run<'a, O: Operation>(
             let judged = call.judge(operation, attempt, out.as_ref());
             let (decision, kept) = call.settle(number, &judged);
             let record = call.record(attempt, &judged);
+            #[cfg(feature = "otel")]
+            call.end_span(&record, out.as_ref().and_then(O::version));
             let end = match (End::early(&judged), decision) {
                 (Some(end), _) => end,
                 (None, Decision::Return) => End::Result(Ended::Response, None),
@@ -157,7 +171,8 @@ pub(crate) fn run<'a, O: Operation>(
             let (response, failure) = earlier.and(out, judged.result);
             return call.finish(end, Some(record), response, failure, held);
         }
-    }
+    };
+    Traced::new(call, watched)
 }
 
 impl<'a> Call<'a> {
@@ -178,7 +193,44 @@ impl<'a> Call<'a> {
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
         let (key, timeout_is_evidence) = (options.key, options.timeout_is_evidence);
         let (hold, before) = (Hold::new(upstream), None);
-        Self { upstream, rules, key, timeout_is_evidence, deadline, now, started: now, hold, before }
+        Self {
+            upstream,
+            rules,
+            key,
+            timeout_is_evidence,
+            deadline,
+            now,
+            started: now,
+            hold,
+            before,
+            #[cfg(feature = "otel")]
+            watched: None,
+        }
+    }
+
+    #[cfg(feature = "otel")]
+    #[inline]
+    fn trace(&self) -> Option<&CallTrace> {
+        self.watched.as_ref().and_then(|watched| watched.otel.as_ref())
+    }
+
+    /// One try, within a span of its own where there is somebody to tell.
+    #[cfg(feature = "otel")]
+    #[inline]
+    fn within_span<O: Operation>(&self, operation: &mut O, attempt: Attempt) -> impl Future<Output = O::Out> {
+        let trace = self.trace();
+        if let Some(span) = trace.and_then(|trace| trace.begin_attempt(attempt)) {
+            operation.in_trace(span);
+        }
+        Within::new(operation.attempt(attempt), trace)
+    }
+
+    #[cfg(feature = "otel")]
+    #[inline]
+    fn end_span(&self, record: &AttemptRecord, version: Option<http::Version>) {
+        if let Some(trace) = self.trace() {
+            trace.end_attempt(record, version);
+        }
     }
 
     #[inline]
