@@ -152,7 +152,9 @@ pub(crate) fn run<'a, O: Operation>(
             let (decision, kept) = call.settle(number, &judged);
             let record = call.record(attempt, &judged);
             #[cfg(feature = "otel")]
-            call.end_span(&record, out.as_ref().and_then(O::version));
+            if let Some(trace) = call.trace() {
+                trace.end_attempt(&record, out.as_ref().and_then(O::version));
+            }
             let end = match (End::early(&judged), decision) {
                 (Some(end), _) => end,
                 (None, Decision::Return) => End::Result(Ended::Response, None),
@@ -223,14 +225,6 @@ impl<'a> Call<'a> {
             operation.in_trace(span);
         }
         Within::new(operation.attempt(attempt), trace)
-    }
-
-    #[cfg(feature = "otel")]
-    #[inline]
-    fn end_span(&self, record: &AttemptRecord, version: Option<http::Version>) {
-        if let Some(trace) = self.trace() {
-            trace.end_attempt(record, version);
-        }
     }
 
     #[inline]

@@ -58,6 +58,7 @@ impl Watched {
     /// The call that begins now, if anybody watches. `shown` is what it shows; `None` for an operation that is not HTTP.
     /// `of_task`: whether it is made for the request that the task serves.
     #[inline]
+    #[cfg_attr(not(feature = "otel"), allow(unused_variables))]
     pub(crate) fn begin(
         upstream: &Arc<Upstream>,
         now: Time,
@@ -69,29 +70,21 @@ impl Watched {
         }
         let is_listened = Level::INFO <= STATIC_MAX_LEVEL && Level::INFO <= LevelFilter::current();
         #[cfg(feature = "otel")]
-        let found = upstream.otel.find(now);
-        #[cfg(feature = "otel")]
-        if found.is_some() || is_listened {
-            let otel = found.and_then(|found| otel::CallTrace::begin(found, upstream, of_task, shown));
-            return Self::new(upstream, is_listened, shown, otel);
-        }
+        let is_traced = upstream.otel.is_on(now);
         #[cfg(not(feature = "otel"))]
-        if is_listened {
-            return Self::new(upstream, is_listened, shown);
+        let is_traced = false;
+        if !is_listened && !is_traced {
+            return None;
         }
-        let _ = (now, of_task);
-        None
+        let span = if is_listened { span(&upstream.name, shown.map(|shown| shown.method)) } else { Span::none() };
+        Self::watch(span, upstream, of_task, shown)
     }
 
     #[cold]
-    fn new(
-        upstream: &Upstream,
-        is_listened: bool,
-        shown: Option<Shown<'_>>,
-        #[cfg(feature = "otel")] otel: Option<otel::CallTrace>,
-    ) -> Option<Arc<Self>> {
-        let method = shown.map(|shown| shown.method);
-        let span = if is_listened { span(&upstream.name, method) } else { Span::none() };
+    #[cfg_attr(not(feature = "otel"), allow(unused_variables))]
+    fn watch(span: Span, upstream: &Arc<Upstream>, of_task: bool, shown: Option<Shown<'_>>) -> Option<Arc<Self>> {
+        #[cfg(feature = "otel")]
+        let otel = upstream.otel.found().and_then(|found| otel::CallTrace::begin(found, upstream, of_task, shown));
         #[cfg(feature = "otel")]
         let is_traced = otel.is_some();
         #[cfg(not(feature = "otel"))]
@@ -114,6 +107,7 @@ impl Watched {
     }
 
     /// The call has ended.
+    #[cold]
     fn finish<Out>(&self, finished: &Finished<Out>) {
         let Finished { response, kind, report, .. } = finished;
         self.record(report, report.ended().name());

@@ -192,6 +192,8 @@ impl<F: FnMut(Context) -> R, R> Runner<F, R> {
         let result = catch_unwind(work);
         #[cfg(feature = "otel")]
         drop(inside);
+        // The call's span ends with the call, not with this thread.
+        drop(span);
         let over = match result {
             Ok(result) => Over::Ran(operation, result),
             Err(panic) => {

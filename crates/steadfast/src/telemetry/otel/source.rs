@@ -46,21 +46,27 @@ impl Source {
         Self { look_at: AtomicU64::new(0), is_on: AtomicBool::new(false), found: ArcSwapOption::empty() }
     }
 
-    /// What there is to tell of a call that begins now.
+    /// Whether somebody is to be told of a call that begins now.
     #[inline]
-    pub(crate) fn find(&self, now: Time) -> Option<Arc<Found>> {
+    pub(crate) fn is_on(&self, now: Time) -> bool {
         if now.as_nanos() >= self.look_at.load(Ordering::Relaxed) {
             self.look(now);
         }
-        if self.is_on.load(Ordering::Relaxed) { self.found.load_full() } else { None }
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// What was found when it was last looked for.
+    pub(crate) fn found(&self) -> Option<Arc<Found>> {
+        self.found.load_full()
     }
 
     /// Several threads may look at once, and find the same.
     #[cold]
     fn look(&self, now: Time) {
         let found = Found::look(self.found.load_full().as_deref());
-        self.is_on.store(found.is_some(), Ordering::Relaxed);
+        let is_on = found.is_some();
         self.found.store(found.map(Arc::new));
+        self.is_on.store(is_on, Ordering::Relaxed);
         self.look_at.store((now + LOOK_EVERY).as_nanos(), Ordering::Relaxed);
     }
 }

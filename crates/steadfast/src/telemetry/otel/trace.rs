@@ -110,6 +110,7 @@ impl CallTrace {
     }
 
     /// An attempt begins. Returns the context in which the upstream is to see it.
+    #[cold]
     pub(crate) fn begin_attempt(&self, attempt: Attempt) -> Option<TraceContext> {
         let context = self
             .call
@@ -133,6 +134,7 @@ impl CallTrace {
     }
 
     /// The attempt has ended; the version is that of its response.
+    #[cold]
     pub(crate) fn end_attempt(&self, record: &AttemptRecord, version: Option<Version>) {
         let mut ending = Vec::with_capacity(3);
         let is_error = request::of_outcome(record.outcome, &mut ending);
@@ -158,12 +160,14 @@ impl CallTrace {
     }
 
     /// Makes what the attempt does its span's children, for so long as this is kept.
+    #[cold]
     pub(crate) fn enter(&self) -> Option<ContextGuard> {
         let attempt = self.lock().attempt.as_ref().and_then(|attempt| attempt.context.clone());
         attempt.or_else(|| self.call.clone()).map(Context::attach)
     }
 
     /// The call has ended.
+    #[cold]
     pub(crate) fn finish(&self, is_answered: bool, kind: ErrorKind, report: &Report) {
         let Some(call) = &self.call else { return };
         let retries = report.attempt_count().saturating_sub(1);
@@ -191,6 +195,7 @@ impl CallTrace {
     }
 
     /// The call's future was dropped, and with it the attempt under way.
+    #[cold]
     pub(crate) fn cancel(&self) {
         let error = || KeyValue::new("error.type", CANCELLED);
         let attempt = self.lock().attempt.take();
