@@ -197,7 +197,8 @@ fn c8_5_the_request_being_served_is_the_parent_where_there_is_no_other() {
         let sent = Runtime::new().unwrap().block_on(async {
             let upstream = Upstream::start(&[200]).await;
             let client = upstream.client(|builder| builder);
-            context::scope(CallContext::new().with_trace(served), client.get("/").send()).await.unwrap();
+            let work = async { client.get("/").send().await.unwrap() };
+            context::scope(CallContext::new().with_trace(served), work).await;
             assert_eq!(upstream.states(), ["vendor=b2"]);
             upstream.traceparents()
         });
