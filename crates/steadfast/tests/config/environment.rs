@@ -129,8 +129,6 @@ fn c9_4_text_by_type() {
         ("tls_roots", "/a.pem, /b.pem"),
         ("user_agent", "me/1"),
         ("deadline_header", "x-deadline"),
-        ("attempt_spans", "false"),
-        ("record_url", "true"),
         ("http_version", "http2"),
         ("http2_ping_interval", "20s"),
         ("proxy", "false"),

@@ -157,3 +157,6 @@ pub(super) fn version(version: Version) -> Option<KeyValue> {
     };
     Some(KeyValue::new("network.protocol.version", version))
 }
+
+#[cfg(test)]
+mod tests;
