@@ -244,7 +244,7 @@ impl GuardBuilder {
     }
 
     /// One policy alone, for a stack that is seen as a whole: its calls are no spans of their own.
-    pub(crate) fn as_part(mut self) -> Self {
+    pub(crate) fn one_of_a_stack(mut self) -> Self {
         self.is_part = true;
         self
     }
