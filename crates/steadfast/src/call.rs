@@ -112,9 +112,11 @@ pub(crate) fn run<'a, O: Operation>(
     // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed: to move such
     // things about was most of what a call cost. For the same reason the call is made out here, and only once.
     let mut call = Call::begin(upstream, rules, options);
-    let watched = Watched::begin(upstream, call.now, options.of_task, operation.shown());
+    let watched = Watched::begin(upstream, call.now, options.of_task, || operation.shown());
     #[cfg(feature = "otel")]
-    call.watched.clone_from(&watched);
+    {
+        call.watched = watched.clone();
+    }
     let call = async move {
         if call.deadline.is_expired(call.now) {
             let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };

@@ -1,7 +1,7 @@
 //! With the feature `otel` on, an SDK of OpenTelemetry may be there or not, come later, and go. A process of its own: there
 //! is one for all of a process.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -9,6 +9,11 @@ use std::time::Duration;
 
 use opentelemetry::{Context, global};
 use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::metrics::data::{
+    AggregatedMetrics, HistogramDataPoint, MetricData, ResourceMetrics, ScopeMetrics,
+};
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use opentelemetry_sdk::metrics::{SdkMeterProvider, Temporality};
 use opentelemetry_sdk::trace::{SdkTracerProvider, Span, SpanData, SpanProcessor};
 use steadfast::testing::{Script, Step, VirtualClock};
 use steadfast::{CallContext, Guard, ServiceClient, TraceContext, context};
@@ -48,6 +53,36 @@ impl SpanProcessor for Ended {
 
     fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
         Ok(())
+    }
+}
+
+/// Keeps how often each histogram was told something, as of the last export.
+#[derive(Clone, Debug, Default)]
+struct Counted(Arc<Mutex<Vec<(String, u64)>>>);
+
+impl PushMetricExporter for Counted {
+    async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        let metrics = metrics.scope_metrics().flat_map(ScopeMetrics::metrics);
+        let counts = metrics.map(|metric| match metric.data() {
+            AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
+                (metric.name().to_owned(), histogram.data_points().map(HistogramDataPoint::count).sum())
+            }
+            other => panic!("{other:?}"),
+        });
+        *self.0.lock().unwrap() = counts.collect();
+        Ok(())
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn temporality(&self) -> Temporality {
+        Temporality::Cumulative
     }
 }
 
@@ -94,6 +129,15 @@ fn c8_5_an_sdk_is_noticed_whenever_it_comes_and_goes() {
     let first = world.call();
     assert_ne!(world.call(), first, "each attempt has an id of its own");
 
+    // Metrics without traces: requests are counted, and no trace is begun.
+    let counted = Counted::default();
+    let meters = SdkMeterProvider::builder().with_periodic_exporter(counted.clone()).build();
+    global::set_meter_provider(meters.clone());
+    world.clock.advance(Duration::from_secs(1));
+    world.call();
+    meters.force_flush().unwrap();
+    assert_eq!(*counted.0.lock().unwrap(), [("http.client.request.duration".to_owned(), 1)]);
+
     let sdk = ended.install();
     world.clock.advance(Duration::from_millis(999));
     world.call();
@@ -114,4 +158,6 @@ fn c8_5_an_sdk_is_noticed_whenever_it_comes_and_goes() {
     world.clock.advance(Duration::from_secs(1));
     let told = world.call();
     assert_eq!(ended.take(), (NAMES.map(str::to_owned).to_vec(), Some(told)));
+    meters.force_flush().unwrap();
+    assert_eq!(counted.0.lock().unwrap()[0].1, 6, "every request since, with and without spans");
 }

@@ -316,7 +316,7 @@ impl Operation for HttpOperation<'_> {
             #[cfg(feature = "otel")]
             settings: &self.shared.settings,
             #[cfg(feature = "otel")]
-            host: request.headers.headers().get(http::header::HOST),
+            headers: request.headers.headers(),
             #[cfg(feature = "otel")]
             trace: request.trace.as_ref(),
         })

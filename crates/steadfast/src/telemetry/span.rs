@@ -39,9 +39,9 @@ pub(crate) struct Shown<'a> {
     pub(crate) uri: &'a http::Uri,
     #[cfg(feature = "otel")]
     pub(crate) settings: &'a crate::config::Settings,
-    /// `Host`, where the request brought one along.
+    /// Among them `Host`, where the request brought one along.
     #[cfg(feature = "otel")]
-    pub(crate) host: Option<&'a http::HeaderValue>,
+    pub(crate) headers: &'a http::HeaderMap,
     /// The trace of the request being served.
     #[cfg(feature = "otel")]
     pub(crate) trace: Option<&'a steadfast_http::TraceContext>,
@@ -59,11 +59,11 @@ impl Watched {
     /// `of_task`: whether it is made for the request that the task serves.
     #[inline]
     #[cfg_attr(not(feature = "otel"), allow(unused_variables))]
-    pub(crate) fn begin(
+    pub(crate) fn begin<'a>(
         upstream: &Arc<Upstream>,
         now: Time,
         of_task: bool,
-        shown: Option<Shown<'_>>,
+        shown: impl FnOnce() -> Option<Shown<'a>>,
     ) -> Option<Arc<Self>> {
         if upstream.is_part {
             return None;
@@ -76,6 +76,7 @@ impl Watched {
         if !is_listened && !is_traced {
             return None;
         }
+        let shown = shown();
         let span = if is_listened { span(&upstream.name, shown.map(|shown| shown.method)) } else { Span::none() };
         Self::watch(span, upstream, of_task, shown)
     }

@@ -10,6 +10,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use http::header::HOST;
 use http::uri::Authority;
 use http::{Method, Uri, Version};
 use opentelemetry::KeyValue;
@@ -86,7 +87,7 @@ fn method(method: &Method, known: &str) -> (Option<String>, Option<String>) {
 /// Host and port: of the URL, else of `Host`, else of the configuration, which is what a request in a layer may lack.
 fn server(shown: &Shown<'_>) -> (String, u16) {
     let base = &shown.settings.base_url;
-    let of_host = || shown.host.and_then(|host| Authority::try_from(host.as_bytes()).ok());
+    let of_host = || shown.headers.get(HOST).and_then(|host| Authority::try_from(host.as_bytes()).ok());
     let Some(authority) = shown.uri.authority().cloned().or_else(of_host) else {
         return (base.host().to_owned(), base.port());
     };

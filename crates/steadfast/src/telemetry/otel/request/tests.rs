@@ -15,8 +15,8 @@ fn text(attributes: &[KeyValue]) -> Vec<String> {
 
 fn attributes(method: &str, uri: &str, host: Option<&'static str>, settings: &Settings) -> Vec<String> {
     let (method, uri) = (Method::from_bytes(method.as_bytes()).unwrap(), uri.parse().unwrap());
-    let host = host.map(HeaderValue::from_static);
-    let shown = Shown { method: &method, uri: &uri, settings, host: host.as_ref(), trace: None };
+    let headers = host.map(|host| (HOST, HeaderValue::from_static(host))).into_iter().collect();
+    let shown = Shown { method: &method, uri: &uri, settings, headers: &headers, trace: None };
     text(&Request::new(&shown).attributes())
 }
 
