@@ -37,6 +37,9 @@ use crate::park::Bell;
 use crate::planted;
 use crate::policies::{Refused, Step};
 use crate::report::{Ended, Outcome, Report, WaitReason, WaitRecord};
+#[cfg(feature = "otel")]
+use crate::telemetry::otel::{CallTrace, Within};
+use crate::telemetry::{Traced, Watched};
 use crate::timer::{self, Timer};
 use crate::upstream::{Held, Kept, Rules, Upstream};
 
@@ -87,6 +90,9 @@ pub(crate) struct Call<'a> {
     pub(crate) hold: Hold<'a>,
     /// What happened before the last attempt.
     before: Option<Box<Report>>,
+    /// Who is told of each attempt.
+    #[cfg(feature = "otel")]
+    watched: Option<Arc<Watched>>,
 }
 
 /// Runs one operation under the protection of its upstream.
@@ -98,12 +104,17 @@ pub(crate) fn run<'a, O: Operation>(
     rules: &'a Rules,
     operation: &'a mut O,
     options: Options<'a>,
-) -> impl Future<Output = Finished<O::Out>> {
+) -> Traced<impl Future<Output = Finished<O::Out>>> {
     // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed, and made in
     // functions that are not inlined: to move such things about was most of what a call cost. For the same reason the call
     // is made out here, and only once.
     let mut call = Call::begin(upstream, rules, options);
-    async move {
+    let watched = Watched::begin(upstream, call.now, options.of_task, || operation.shown());
+    #[cfg(feature = "otel")]
+    {
+        call.watched = watched.clone();
+    }
+    let call = async move {
         if call.deadline.is_expired(call.now) {
             let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
             return *call.refuse(Earlier::nothing(), refused);
@@ -128,6 +139,9 @@ pub(crate) fn run<'a, O: Operation>(
             operation.granted(call.attempt(number), &mut call.hold);
             let out = {
                 // Dropped in here, before the slot is given back.
+                #[cfg(feature = "otel")]
+                let future = pin!(call.within_span(operation, call.attempt(number)));
+                #[cfg(not(feature = "otel"))]
                 let future = pin!(operation.attempt(call.attempt(number)));
                 timer::until(future, timer.as_mut(), &call.upstream.clock, call.limit(call.now)).await
             };
@@ -138,7 +152,8 @@ pub(crate) fn run<'a, O: Operation>(
             };
             Box::pin(call.wait_to_retry(number + 1, at, wait, reason, timer.as_mut())).await;
         }
-    }
+    };
+    Traced::new(call, watched)
 }
 
 /// What follows an attempt.
@@ -170,7 +185,36 @@ impl<'a> Call<'a> {
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
         let (key, timeout_is_evidence) = (options.key, options.timeout_is_evidence);
         let (hold, before) = (Hold::new(upstream), None);
-        Self { upstream, rules, key, timeout_is_evidence, deadline, now, started: now, hold, before }
+        Self {
+            upstream,
+            rules,
+            key,
+            timeout_is_evidence,
+            deadline,
+            now,
+            started: now,
+            hold,
+            before,
+            #[cfg(feature = "otel")]
+            watched: None,
+        }
+    }
+
+    #[cfg(feature = "otel")]
+    #[inline]
+    fn trace(&self) -> Option<&CallTrace> {
+        self.watched.as_ref().and_then(|watched| watched.otel.as_ref())
+    }
+
+    /// One try, within a span of its own where there is somebody to tell.
+    #[cfg(feature = "otel")]
+    #[inline]
+    fn within_span<O: Operation>(&self, operation: &mut O, attempt: Attempt) -> impl Future<Output = O::Out> {
+        let trace = self.trace();
+        if let Some(span) = trace.and_then(|trace| trace.begin_attempt(attempt)) {
+            operation.in_trace(span);
+        }
+        Within::new(operation.attempt(attempt), trace)
     }
 
     /// The attempt that begins now.
@@ -200,6 +244,10 @@ impl<'a> Call<'a> {
         let judged = self.judge(operation, attempt, out.as_ref());
         let (started, outcome, sent) = (attempt.started, judged.outcome, judged.sent);
         let tried = Tried { number, started, ended: self.now, outcome, sent };
+        #[cfg(feature = "otel")]
+        if let Some(trace) = self.trace() {
+            trace.end_attempt(&tried.record(self.started), out.as_ref().and_then(O::version));
+        }
         if !judged.is_answer() {
             return *self.conclude_in_full(tried, judged, out, earlier);
         }

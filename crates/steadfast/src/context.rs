@@ -108,6 +108,13 @@ pub fn current() -> Option<CallContext> {
     CURRENT.try_with(|current| current.as_deref().map(Current::context)).ok().flatten()
 }
 
+/// The trace that it is part of.
+#[cfg(feature = "otel")]
+pub(crate) fn current_trace() -> Option<steadfast_http::TraceContext> {
+    let trace = |current: &Option<Arc<Current>>| current.as_ref().and_then(|current| current.context.trace().cloned());
+    CURRENT.try_with(trace).ok().flatten()
+}
+
 /// How much time the request that this task serves has left; `None` where nobody said.
 #[inline]
 pub fn time_left() -> Option<Duration> {

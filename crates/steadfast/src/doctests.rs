@@ -25,5 +25,6 @@ pages! {
     Reload = "docs/reload.md";
     Adopting = "docs/adopting.md";
     Profiles = "docs/profiles.md";
+    Telemetry = "docs/telemetry.md";
     Testing = "docs/testing.md";
 }

@@ -20,6 +20,7 @@
 //! | read a configuration | [`config::Loader`] |
 //! | put another one in force, or other certificates | [`Clients::reload`], [`ServiceClient::reload`]; `Clients::watch`, behind the feature `watch` |
 //! | learn why a call ended as it did | [`Report`], on every [`Response`] and [`Error`] |
+//! | see calls in logs and traces | [`telemetry`]; OpenTelemetry behind the feature `otel` |
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
@@ -50,6 +51,7 @@ pub mod planted;
 mod policies;
 pub mod report;
 mod snapshot;
+pub mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timer;

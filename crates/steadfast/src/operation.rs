@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "otel")]
+use steadfast_http::TraceContext;
 use steadfast_http::{Fault, Sent};
 use steadfast_policy::{Advice, Judgement, Time};
 
 use crate::admission::Hold;
 use crate::report::Outcome;
+use crate::telemetry::Shown;
 
 /// What an attempt is told when it begins.
 #[derive(Clone, Copy, Debug)]
@@ -90,4 +93,19 @@ pub(crate) trait Operation: Send {
 
     /// What an attempt tells them that was cut by its own timeout or by the deadline.
     fn judge_cut(&self, fault: Fault) -> Judged;
+
+    /// What spans may show of it; `None` for what is not HTTP.
+    fn shown(&self) -> Option<Shown<'_>> {
+        None
+    }
+
+    /// The span of the attempt that is about to begin, for the dependency to see.
+    #[cfg(feature = "otel")]
+    fn in_trace(&mut self, _span: TraceContext) {}
+
+    /// The version of HTTP in which a response came.
+    #[cfg(feature = "otel")]
+    fn version(_out: &Self::Out) -> Option<http::Version> {
+        None
+    }
 }

@@ -18,6 +18,8 @@ use crate::event::{Event, EventHook};
 use crate::park::Bell;
 use crate::policies::{Policies, Untold};
 use crate::snapshot::Snapshot;
+#[cfg(feature = "otel")]
+use crate::telemetry::otel;
 use crate::timer::{self, Timer};
 
 /// What the loop itself needs to know of the configuration. Each call keeps those it began with.
@@ -36,6 +38,8 @@ pub(crate) struct Setup {
     pub(crate) budget: BudgetConfig,
     pub(crate) line: LineConfig,
     pub(crate) seed: Option<u64>,
+    /// Whether it is one policy alone, of a stack that is seen as a whole.
+    pub(crate) is_part: bool,
 }
 
 /// One upstream or dependency, shared by every clone of its client or guard.
@@ -43,6 +47,10 @@ pub(crate) struct Upstream {
     pub(crate) name: Arc<str>,
     pub(crate) clock: Clock,
     pub(crate) events: EventHook,
+    /// Whether it is one policy alone, whose calls are no spans of their own.
+    pub(crate) is_part: bool,
+    #[cfg(feature = "otel")]
+    pub(crate) otel: otel::Source,
     policies: Apart<Mutex<Policies>>,
     last_ended: Notify,
 }
@@ -53,8 +61,18 @@ struct Apart<T>(T);
 
 impl Upstream {
     pub(crate) fn new(name: Arc<str>, setup: Setup, clock: Clock, events: EventHook) -> Self {
-        let policies = Mutex::new(Policies::new(setup, &clock));
-        Self { name, clock, events, policies: Apart(policies), last_ended: Notify::new() }
+        let is_part = setup.is_part;
+        let policies = Apart(Mutex::new(Policies::new(setup, &clock)));
+        Self {
+            name,
+            clock,
+            events,
+            is_part,
+            #[cfg(feature = "otel")]
+            otel: otel::Source::new(),
+            policies,
+            last_ended: Notify::new(),
+        }
     }
 
     #[inline]

@@ -12,7 +12,7 @@ use crate::output;
 
 /// A section begins at the key that is named here, and goes on to the next one's, in the order of the table: a new key
 /// falls into the section that it was put in there.
-const SECTIONS: [(&str, &str); 12] = [
+const SECTIONS: [(&str, &str); 13] = [
     ("connect_timeout", "Timeouts"),
     ("retries", "Retries"),
     ("retry_budget_ratio", "Retry budget: what pays for retries"),
@@ -25,6 +25,7 @@ const SECTIONS: [(&str, &str); 12] = [
     ("gzip", "Encodings"),
     ("tls_platform_roots", "TLS"),
     ("deadline_header", "What the upstream is told"),
+    ("attempt_spans", "Traces"),
 ];
 
 /// What keys without a default look like.

@@ -205,6 +205,7 @@ impl ClientBuilder {
             budget: budget_config(&settings),
             line: line_config(&settings),
             seed: self.seed.or_else(|| self.clock.seed()),
+            is_part: false,
         };
         adjust(&mut setup);
         let upstream = Arc::new(Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events));

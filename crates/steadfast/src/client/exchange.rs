@@ -17,6 +17,7 @@ use super::Shared;
 use crate::error::BoxError;
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::Outcome;
+use crate::telemetry::Shown;
 use crate::transport::request_body::Spare;
 use crate::transport::{Outgoing, Progress, RequestBody, ResponseBody, Stale408, TransportError, decode};
 
@@ -136,17 +137,36 @@ pub(crate) struct HttpOperation<'a> {
     request: &'a Prepared,
     progress: Progress,
     handed_over: Option<Time>,
+    /// The attempt's span, where it has one.
+    #[cfg(feature = "otel")]
+    span: Option<Box<TraceContext>>,
 }
 
 impl<'a> HttpOperation<'a> {
     pub(crate) fn new(shared: &'a Shared, request: &'a Prepared) -> Self {
-        Self { shared, request, progress: Progress::default(), handed_over: None }
+        Self {
+            shared,
+            request,
+            progress: Progress::default(),
+            handed_over: None,
+            #[cfg(feature = "otel")]
+            span: None,
+        }
     }
 
-    async fn headers(&self, attempt: Attempt) -> Result<HeaderMap, TransportError> {
+    /// The context that the attempt sends: that of its span, else that of the request being served as a child of its own.
+    #[inline]
+    fn context(&mut self) -> Option<TraceContext> {
+        #[cfg(feature = "otel")]
+        if let Some(span) = self.span.take() {
+            return Some(*span);
+        }
+        self.request.trace.as_ref().map(|trace| trace.child(fastrand::u64(1..).to_be_bytes()))
+    }
+
+    async fn headers(&mut self, attempt: Attempt) -> Result<HeaderMap, TransportError> {
         let request = self.request;
-        let span = request.trace.as_ref().map(|trace| trace.child(fastrand::u64(1..).to_be_bytes()));
-        let mut headers = request.headers.for_attempt(span.as_ref(), attempt.time_left());
+        let mut headers = request.headers.for_attempt(self.context().as_ref(), attempt.time_left());
         if let Some(hook) = &self.shared.hooks.before_attempt {
             let parts = AttemptParts {
                 attempt: attempt.number,
@@ -285,6 +305,31 @@ impl Operation for HttpOperation<'_> {
 
     fn judge_cut(&self, fault: Fault) -> Judged {
         judge_transport(self.repeat(), fault, self.progress.sent())
+    }
+
+    fn shown(&self) -> Option<Shown<'_>> {
+        let request = self.request;
+        Some(Shown {
+            method: &request.method,
+            #[cfg(feature = "otel")]
+            uri: &request.uri,
+            #[cfg(feature = "otel")]
+            settings: &self.shared.settings,
+            #[cfg(feature = "otel")]
+            headers: request.headers.headers(),
+            #[cfg(feature = "otel")]
+            trace: request.trace.as_ref(),
+        })
+    }
+
+    #[cfg(feature = "otel")]
+    fn in_trace(&mut self, span: TraceContext) {
+        self.span = Some(Box::new(span));
+    }
+
+    #[cfg(feature = "otel")]
+    fn version(out: &Self::Out) -> Option<Version> {
+        out.as_ref().ok().map(|answered| answered.head.version)
     }
 }
 

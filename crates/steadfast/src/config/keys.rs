@@ -176,6 +176,10 @@ macro_rules! with_keys {
             tls_server_name: &str = Kind::HostName;
             /// The header that carries the remaining deadline upstream; unset: none.
             deadline_header: &str = Kind::HeaderName;
+            /// Whether each attempt is a span of its own, or one span stands for the call (feature `otel`).
+            attempt_spans: bool = Kind::Flag;
+            /// Whether spans say the URL, without user-info and the query's values (feature `otel`).
+            record_url: bool = Kind::Flag;
         }
     };
 }

@@ -2,9 +2,12 @@
 
 /// The longest name that is compared: the distance costs the product of both lengths.
 const LONGEST: usize = 64;
+/// How much longer than what was given a name may be, and still be the plainer of two: `base_`.
+const LITTLE: usize = 5;
 
 /// The name among `known` nearest to `given`: the same but for case and `-` for `_`; or a few keystrokes away; or
-/// sharing most of its words (`max_retries`, `url`). `None` where nothing is near or two are equally near by words.
+/// sharing most of its words (`max_retries`, `url`). `None` where nothing is near or two are equally near by words, unless
+/// one of them adds so little that it is the plainer one (`base_url` for `url`, not `record_url`).
 pub fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > LONGEST {
         return None;
@@ -19,12 +22,18 @@ pub fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<
         return Some(name);
     }
     let mut scored: Vec<(usize, &str)> = known.into_iter().map(|name| (shared_words(&given, name), name)).collect();
-    scored.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    scored.retain(|(score, _)| *score >= 40);
+    let best = scored.iter().map(|(score, _)| *score).max()?;
+    scored.retain(|(score, _)| *score == best);
     match scored[..] {
-        [(best, name), (second, _), ..] if best > second && best >= 40 => Some(name),
-        [(best, name)] if best >= 40 => Some(name),
-        _ => None,
+        [(_, name)] => Some(name),
+        _ => only(scored.into_iter().map(|(_, name)| name).filter(|name| name.len() <= given.len() + LITTLE)),
     }
+}
+
+/// The one name, if there is no other.
+fn only<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    names.next().filter(|_| names.next().is_none())
 }
 
 /// How two names are compared where case and `-` for `_` do not count (9.4).

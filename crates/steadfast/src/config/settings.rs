@@ -135,6 +135,10 @@ pub struct Settings {
     pub tls_server_name: Option<String>,
     /// The header that carries the remaining deadline upstream. Default unset: none.
     pub deadline_header: Option<HeaderName>,
+    /// Whether each attempt is a span of its own, or one span stands for the call (feature `otel`). Default true.
+    pub attempt_spans: bool,
+    /// Whether spans say the URL, without user-info and the query's values (feature `otel`). Default false.
+    pub record_url: bool,
 }
 
 impl AsRef<Self> for Settings {
@@ -203,6 +207,8 @@ impl Settings {
             tls_identity_key: None,
             tls_server_name: None,
             deadline_header: None,
+            attempt_spans: true,
+            record_url: false,
         }
     }
 }

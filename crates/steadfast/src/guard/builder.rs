@@ -44,6 +44,8 @@ pub struct GuardBuilder {
     seed: Option<u64>,
     clock: Clock,
     events: EventHook,
+    /// Whether it is one policy alone.
+    is_part: bool,
 }
 
 impl GuardBuilder {
@@ -68,6 +70,7 @@ impl GuardBuilder {
             seed: None,
             clock: Clock::system(),
             events: EventHook::default(),
+            is_part: false,
         }
     }
 
@@ -240,6 +243,12 @@ impl GuardBuilder {
         Ok(self.assemble())
     }
 
+    /// One policy alone, for a stack that is seen as a whole: its calls are no spans of their own.
+    pub(crate) fn one_of_a_stack(mut self) -> Self {
+        self.is_part = true;
+        self
+    }
+
     /// The guard, unchecked.
     pub(crate) fn assemble(self) -> Guard {
         self.assemble_with(|_| {})
@@ -267,6 +276,7 @@ impl GuardBuilder {
             budget: if self.has_budget { limits.budget } else { pays_for_all() },
             line,
             seed,
+            is_part: self.is_part,
         };
         adjust(&mut setup);
         let upstream = Upstream::new(self.name, setup, self.clock, self.events);

@@ -58,6 +58,7 @@ impl Only {
 
     /// Switches every other policy off.
     fn stay(self, setup: &mut Setup) {
+        setup.is_part = true;
         if self == Self::CircuitBreaker {
             // A probe in a stack without deadlines may never end; its place then goes to the next call.
             setup.breaker.probe_lease = BreakerConfig::default().probe_lease;

@@ -42,7 +42,7 @@ use crate::upstream::Setup;
 
 /// A guard in which nothing is left but the deadline.
 fn nothing_but(name: &str) -> GuardBuilder {
-    Guard::builder(name).attempts(1).without_breaker().without_retry_budget().without_bulkhead()
+    Guard::builder(name).attempts(1).without_breaker().without_retry_budget().without_bulkhead().one_of_a_stack()
 }
 
 /// The guard, once its values have been checked, without its deadline.

@@ -62,6 +62,8 @@ fn c9_2_every_other_type() {
         ("tls_roots", "[\"/a.pem\", \"b c.pem\"]", "/a.pem, b c.pem"),
         ("user_agent", "\"me/1 (x)\"", "me/1 (x)"),
         ("deadline_header", "\"X-Deadline-Ms\"", "x-deadline-ms"),
+        ("attempt_spans", "false", "false"),
+        ("record_url", "true", "true"),
         ("http_version", "\"http1\"", "http1"),
         ("replay_buffer_bytes", "0", "0"),
         ("replay_buffer_bytes", "0x4000_0000", "1073741824"),

@@ -24,6 +24,7 @@ use crate::guard::context::Context;
 use crate::guard::operation::{judged, judged_cut};
 use crate::operation::{Attempt, Judged, Operation};
 use crate::park::{self, Bell, Then};
+use crate::telemetry::Watched;
 
 /// What an attempt brought: a value, or an error of this class.
 type Brought = Result<(), ErrorClass>;
@@ -118,10 +119,13 @@ impl Guarded {
         let mut asks =
             CallersOperation { mailbox: &mailbox, slow_after: self.slow_after, retries: J::RETRIES, has_slot: false };
         let options = Options { bell: Some(&bell), ..options };
-        let call = pin!(call::run(&self.upstream, &self.rules, &mut asks, options));
+        let call = call::run(&self.upstream, &self.rules, &mut asks, options);
+        let watched = call.watched();
+        let call = pin!(call);
         let Finished { kind, account, .. } = park::drive(&self.upstream.clock, &bell, call, || {
             let Some(attempt) = mailbox.take() else { return Then::Wait };
-            let brought = operation(Context { attempt: attempt.number, time_left: attempt.time_left(), key });
+            let context = Context { attempt: attempt.number, time_left: attempt.time_left(), key };
+            let brought = Watched::around(watched.as_ref(), || operation(context));
             mailbox.answer(match brought {
                 Ok(brought) => {
                     value = Some(brought);

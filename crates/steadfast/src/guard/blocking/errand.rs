@@ -57,12 +57,22 @@ pub(super) struct Task<F> {
     /// What is degraded in the work is noted where the caller looks for it, and its calls are for the same request.
     carried: Carried,
     span: Span,
+    #[cfg(feature = "otel")]
+    trace: opentelemetry::Context,
 }
 
 impl<F> Task<F> {
     /// To be made by the calling task or thread.
     pub(super) fn new(operation: F, context: Context, slot: Arc<Lent>) -> Self {
-        Self { operation, context, slot, carried: Carried::here(), span: Span::current() }
+        Self {
+            operation,
+            context,
+            slot,
+            carried: Carried::here(),
+            span: Span::current(),
+            #[cfg(feature = "otel")]
+            trace: opentelemetry::Context::current(),
+        }
     }
 }
 
@@ -174,9 +184,16 @@ struct Runner<F, R>(Arc<Errand<F, R>>);
 
 impl<F: FnMut(Context) -> R, R> Runner<F, R> {
     fn run(self) {
-        let Some(Task { mut operation, context, slot, carried, span }) = self.0.begin() else { return };
+        let Some(task) = self.0.begin() else { return };
+        #[cfg(feature = "otel")]
+        let inside = task.trace.attach();
+        let Task { mut operation, context, slot, carried, span, .. } = task;
         let work = AssertUnwindSafe(|| carried.around(|| span.in_scope(|| operation(context))));
         let result = catch_unwind(work);
+        #[cfg(feature = "otel")]
+        drop(inside);
+        // The call's span ends with the call, not with this thread.
+        drop(span);
         let over = match result {
             Ok(result) => Over::Ran(operation, result),
             Err(panic) => {
