@@ -8,4 +8,4 @@ pub mod outage;
 pub mod scenario;
 mod world;
 
-pub use world::{Stalled, Task, World};
+pub use world::{Spawner, Stalled, Task, World};
