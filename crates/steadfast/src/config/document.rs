@@ -8,32 +8,34 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 use super::kind::Wrong;
+use super::nearest::nearest;
 use super::problem::{Origin, Place, Problem, clean};
 use super::value::{Item, Name, Value};
 
 /// A parsed file.
-pub(super) struct Document<'t> {
+pub struct Document<'t> {
     /// Its name, as it was given to the loader.
-    pub(super) file: &'t str,
+    pub file: &'t str,
     /// What it holds. After a syntax error: what the parser made of it.
-    pub(super) root: DeTable<'t>,
+    pub root: DeTable<'t>,
     text: &'t str,
     lines: Lines<'t>,
     errors: Vec<Error>,
 }
 
 /// A table's entry: its key, and its value.
-pub(super) type Entry<'a, 't> = (&'a Spanned<Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
+pub type Entry<'a, 't> = (&'a Spanned<Cow<'t, str>>, &'a Spanned<DeValue<'t>>);
 
 impl<'t> Document<'t> {
-    pub(super) fn parse(file: &'t str, text: &'t str) -> Self {
+    /// Parses this text; `file` is what problems call it.
+    pub fn parse(file: &'t str, text: &'t str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let (root, errors) = DeTable::parse_recoverable(text);
         Self { file, root: root.into_inner(), text, lines: Lines::of(text), errors }
     }
 
     /// The syntax errors, the first of each line: one mistake often makes many.
-    pub(super) fn syntax_problems(&self) -> Vec<Problem> {
+    pub fn syntax_problems(&self) -> Vec<Problem> {
         let start = |error: &Error| error.span().map_or(0, |span| span.start);
         let mut errors: Vec<&Error> = self.errors.iter().collect();
         errors.sort_by_key(|error| start(error));
@@ -51,12 +53,12 @@ impl<'t> Document<'t> {
     }
 
     /// Whether the values can be judged: there is no syntax error, or only keys that are set twice.
-    pub(super) fn is_readable(&self) -> bool {
+    pub fn is_readable(&self) -> bool {
         self.errors.iter().all(is_duplicate)
     }
 
     /// Where the byte `offset` is.
-    pub(super) fn origin(&self, offset: usize) -> Origin {
+    pub fn origin(&self, offset: usize) -> Origin {
         let (line, column) = self.lines.position(offset);
         Origin::File { file: self.file.to_owned(), line, column }
     }
@@ -67,6 +69,35 @@ impl<'t> Document<'t> {
         let nearest = nearest.map(str::to_owned);
         Problem { expected, found, nearest, ..Problem::new(Place::At(self.origin(offset)), path, message) }
     }
+
+    /// A problem at the byte `offset` that `message` says whole.
+    pub fn says(&self, offset: usize, path: &str, message: impl Into<String>) -> Problem {
+        self.problem(offset, path, Wrong::says(message))
+    }
+
+    /// A problem at the byte `offset`: one thing was expected, and another found.
+    pub fn expects(&self, offset: usize, path: &str, expected: &str, found: &str) -> Problem {
+        self.problem(offset, path, Wrong::mismatch(expected, found))
+    }
+
+    /// A name that nobody knows, with the known one that was probably meant.
+    pub fn unknown<'k>(
+        &self,
+        offset: usize,
+        path: &str,
+        given: &str,
+        what: &str,
+        known: impl Iterator<Item = &'k str>,
+    ) -> Problem {
+        let near = nearest(given, known);
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        Problem { nearest: near.map(str::to_owned), ..self.says(offset, path, format!("{what}{hint}")) }
+    }
+}
+
+/// What a value is, in TOML's words, and what it says.
+pub fn describe(value: &Spanned<DeValue<'_>>) -> String {
+    item(value).value.describe(false)
 }
 
 fn is_duplicate(error: &Error) -> bool {
@@ -74,7 +105,7 @@ fn is_duplicate(error: &Error) -> bool {
 }
 
 /// The entries of a table in the order of the file.
-pub(super) fn entries<'a, 't>(table: &'a DeTable<'t>) -> Vec<Entry<'a, 't>> {
+pub fn entries<'a, 't>(table: &'a DeTable<'t>) -> Vec<Entry<'a, 't>> {
     let mut entries: Vec<Entry<'a, 't>> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     entries

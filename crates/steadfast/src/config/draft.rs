@@ -55,6 +55,16 @@ impl Draft {
         }
     }
 
+    /// Says what `other` says, in the place of what was said before.
+    pub(crate) fn lay_over(&mut self, other: Self) {
+        for (key, given) in other.given.into_iter().enumerate() {
+            if let Some(Given { datum, origin }) = given {
+                self.set(key, datum, origin);
+            }
+        }
+        self.refused.iter_mut().zip(other.refused).for_each(|(ours, theirs)| *ours |= theirs);
+    }
+
     /// Notes that nothing is missing here, whatever is not set.
     pub(crate) fn refuse_all(&mut self) {
         self.refused.fill(true);
@@ -178,6 +188,6 @@ pub(super) fn check_name(subject: Subject, name: &str) -> Result<(), Wrong> {
 }
 
 /// `path.name`, or `name` where there is no path.
-pub(crate) fn join(path: &str, name: &str) -> String {
+pub fn join(path: &str, name: &str) -> String {
     if path.is_empty() { part(name) } else { format!("{path}.{}", part(name)) }
 }

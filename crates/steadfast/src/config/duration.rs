@@ -14,7 +14,7 @@ pub(super) const NANOS: u128 = 1_000_000_000;
 
 /// Text with a unit, such as `250ms` or `1.5s`: digits, at most one point between digits, one unit, nothing else.
 /// `None`: it is not that, is finer than a nanosecond, or does not fit a [`Duration`].
-pub(crate) fn parse(text: &str) -> Option<Duration> {
+pub fn parse(text: &str) -> Option<Duration> {
     UNITS.iter().find_map(|(suffix, unit)| scale(text.strip_suffix(suffix)?, *unit))
 }
 
@@ -49,7 +49,7 @@ fn is_digits(text: &str, most: usize) -> bool {
 }
 
 /// The shortest exact text that [`parse`] reads back: `2s`, `250ms`, `1.5s`, `5m`, `24h`.
-pub(crate) fn show(duration: Duration) -> String {
+pub fn show(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let (suffix, unit) = match nanos {
         0 => ("s", NANOS),

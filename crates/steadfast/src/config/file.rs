@@ -72,6 +72,14 @@ impl Section {
     }
 }
 
+/// What may stand in the root table besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    Nothing,
+    /// Something else, which others read.
+    Anything,
+}
+
 /// What a file says.
 #[derive(Default)]
 pub(super) struct Contents {
@@ -84,13 +92,13 @@ pub(super) struct Contents {
 }
 
 /// Reads the upstreams and guards below the table `root` (empty: the top level) of a file.
-pub(super) fn read(file: &str, text: &str, root: &[String]) -> Contents {
+pub(super) fn read(file: &str, text: &str, root: &[String], beside: Beside) -> Contents {
     let document = Document::parse(file, text);
     let mut contents = Contents { problems: document.syntax_problems(), ..Contents::default() };
     if document.is_readable() {
         contents.readable = true;
         let path = root.iter().fold(String::new(), |path, name| join(&path, name));
-        Reader { document: &document, contents: &mut contents }.root(root, &path);
+        Reader { document: &document, contents: &mut contents, beside }.root(root, &path);
     }
     contents
 }
@@ -101,7 +109,7 @@ pub(super) fn read_keys(file: &str, text: &str) -> (Draft, Vec<Problem>) {
     let mut contents = Contents { problems: document.syntax_problems(), ..Contents::default() };
     let mut section = Section::new(Subject::Upstream, file.to_owned(), document.origin(0));
     if document.is_readable() {
-        let mut reader = Reader { document: &document, contents: &mut contents };
+        let mut reader = Reader { document: &document, contents: &mut contents, beside: Beside::Nothing };
         for (key, value) in entries(&document.root) {
             reader.key(key, value, "", &mut section);
         }
@@ -112,6 +120,7 @@ pub(super) fn read_keys(file: &str, text: &str) -> (Draft, Vec<Problem>) {
 struct Reader<'a, 't> {
     document: &'a Document<'t>,
     contents: &'a mut Contents,
+    beside: Beside,
 }
 
 impl Reader<'_, '_> {
@@ -150,6 +159,7 @@ impl Reader<'_, '_> {
 
     fn root_table(&mut self, table: &DeTable<'_>, path: &str) {
         if path.is_empty()
+            && self.beside == Beside::Nothing
             && !Subject::ALL.iter().any(|subject| table.contains_key(subject.table()))
             && let Some((place, at)) = upstreams_elsewhere(table, "", DEPTH)
         {
@@ -160,6 +170,7 @@ impl Reader<'_, '_> {
         for (key, value) in entries(table) {
             match Subject::ALL.iter().find(|subject| key.get_ref() == subject.table()) {
                 Some(subject) => self.tables(*subject, key, value, path),
+                None if self.beside == Beside::Anything => {}
                 None => self.unknown_at_root(key, path),
             }
         }

@@ -60,7 +60,15 @@ pub(super) struct Setting {
 #[derive(Clone)]
 pub(super) enum Source {
     File(PathBuf),
-    Text { name: String, toml: String },
+    Text {
+        name: String,
+        toml: String,
+    },
+    /// What it says wins, and it may say other things.
+    Overlay {
+        name: String,
+        toml: String,
+    },
 }
 
 impl Default for Loader {
@@ -91,13 +99,21 @@ impl Loader {
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().filter_map(|source| match source {
             Source::File(path) => Some(path.as_path()),
-            Source::Text { .. } => None,
+            Source::Text { .. } | Source::Overlay { .. } => None,
         })
     }
 
     /// Also reads this TOML text; `name` stands for the file in problems and origins.
     pub fn text(mut self, name: impl Into<String>, toml: impl Into<String>) -> Self {
         self.sources.push(Source::Text { name: name.into(), toml: toml.into() });
+        self
+    }
+
+    /// Also reads `[upstreams.<name>]` and `[guards.<name>]` of this TOML text, key by key over what stands before it, and
+    /// over the environment: for a file that is about something else, and brings the settings that it needs. They stand at its
+    /// top level, where anything may stand beside them.
+    pub fn overlay(mut self, name: impl Into<String>, toml: impl Into<String>) -> Self {
+        self.sources.push(Source::Overlay { name: name.into(), toml: toml.into() });
         self
     }
 
@@ -158,6 +174,7 @@ impl Loader {
             Err(message) => Merge::unreadable(&self.table, Problem::new(Place::Everywhere, "", message)),
         };
         merge.environment(env::read(&self.prefix, &self.env, &self.table));
+        merge.overlays(&self.sources);
         self.settings.iter().for_each(|setting| merge.setting(setting));
         let config = merge.finish(&self.prefix, &self.sources)?;
         config.warnings.iter().for_each(|warning| tracing::warn!(key = warning.path(), "{}", warning.message()));
@@ -182,14 +199,16 @@ impl Source {
     pub(super) fn name(&self) -> Cow<'_, str> {
         match self {
             Self::File(path) => path.to_string_lossy(),
-            Self::Text { name, .. } => Cow::Borrowed(name),
+            Self::Text { name, .. } | Self::Overlay { name, .. } => Cow::Borrowed(name),
         }
     }
 
     pub(super) fn read(&self) -> Result<Cow<'_, str>, String> {
         match self {
             Self::File(path) => read_file(path).map(Cow::Owned),
-            Self::Text { toml, .. } => check_size(toml.len()).map(|()| Cow::Borrowed(toml.as_str())),
+            Self::Text { toml, .. } | Self::Overlay { toml, .. } => {
+                check_size(toml.len()).map(|()| Cow::Borrowed(toml.as_str()))
+            }
         }
     }
 }
@@ -203,7 +222,7 @@ fn check_size(bytes: usize) -> Result<(), String> {
 }
 
 /// A file's text.
-fn read_file(path: &Path) -> Result<String, String> {
+pub fn read_file(path: &Path) -> Result<String, String> {
     let refuse = |error: std::io::Error| format!("cannot be read: {error}");
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(refuse)?;

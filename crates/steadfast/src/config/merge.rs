@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::Config;
 use super::draft::{self, check_name, join};
 use super::env::{Environment, Variable, value_of};
-use super::file::{self, MOST, Section, Subject, unknown_key};
+use super::file::{self, Beside, MOST, Section, Subject, unknown_key};
 use super::keys::{self, KEYS};
 use super::loader::{Setting, Source};
 use super::nearest::{fold, nearest};
@@ -33,18 +33,41 @@ pub(super) struct Merge {
 
 impl Merge {
     pub(super) fn source(&mut self, source: &Source, root: &[String]) {
+        if matches!(source, Source::Overlay { .. }) {
+            return;
+        }
+        let Some(contents) = self.contents(source, root, Beside::Nothing) else { return };
+        self.nothing.extend(contents.nothing);
+        contents.sections.into_iter().for_each(|section| self.section(section));
+    }
+
+    /// What is laid over all that was said so far.
+    pub(super) fn overlays(&mut self, sources: &[Source]) {
+        for source in sources.iter().filter(|source| matches!(source, Source::Overlay { .. })) {
+            let Some(contents) = self.contents(source, &[], Beside::Anything) else { continue };
+            for section in contents.sections {
+                match self.index(section.subject, &section.name).and_then(|index| self.sections.get_mut(index)) {
+                    Some(below) => below.draft.lay_over(section.draft),
+                    None => self.add(section),
+                }
+            }
+        }
+    }
+
+    /// What a source says; the problems in it are noted.
+    fn contents(&mut self, source: &Source, root: &[String], beside: Beside) -> Option<file::Contents> {
         let name = source.name();
         match source.read() {
             Ok(text) => {
-                let contents = file::read(&name, &text, root);
+                let mut contents = file::read(&name, &text, root, beside);
                 self.blind |= !contents.readable;
-                self.problems.extend(contents.problems);
-                self.nothing.extend(contents.nothing);
-                contents.sections.into_iter().for_each(|section| self.section(section));
+                self.problems.append(&mut contents.problems);
+                Some(contents)
             }
             Err(message) => {
                 self.blind = true;
                 self.problems.push(Problem::new(Place::File(name.into_owned()), "", message));
+                None
             }
         }
     }

@@ -13,6 +13,7 @@
 //! | `env` | values from environment variables |
 //! | `loader`, `merge` | the sources, and which of them wins |
 //! | `reference`, `schema` | the table as Markdown, and as a JSON Schema |
+//! | `reading` | what reports mistakes in files beside a configuration in the same way |
 //! | `problem`, `nearest` | everything that is wrong, said at once |
 
 mod builder;
@@ -33,6 +34,8 @@ mod nearest;
 mod pairs;
 mod problem;
 mod profile;
+#[doc(hidden)]
+pub mod reading;
 mod reference;
 mod schema;
 mod settings;

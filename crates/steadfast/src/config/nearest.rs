@@ -5,7 +5,7 @@ const LONGEST: usize = 64;
 
 /// The name among `known` nearest to `given`: the same but for case and `-` for `_`; or a few keystrokes away; or
 /// sharing most of its words (`max_retries`, `url`). `None` where nothing is near or two are equally near by words.
-pub(crate) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > LONGEST {
         return None;
     }

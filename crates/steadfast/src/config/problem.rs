@@ -250,7 +250,7 @@ impl fmt::Display for Warning {
 }
 
 /// `text` with control and invisible characters escaped, cut after `most` characters.
-pub(crate) fn clean(text: &str, most: usize) -> String {
+pub fn clean(text: &str, most: usize) -> String {
     let mut cleaned = String::new();
     for character in text.chars().take(most) {
         match character {
@@ -266,7 +266,7 @@ pub(crate) fn clean(text: &str, most: usize) -> String {
 }
 
 /// `text` as a quoted string, escaped and cut to a readable length.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     format!("\"{}\"", clean(text, 60))
 }
 
