@@ -14,6 +14,7 @@ mod interrupt;
 mod output;
 mod schema;
 mod settings;
+mod test;
 
 use std::future::Future;
 use std::io::{IsTerminal, Write};
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             Err(problem) => problem.report(),
         },
         Command::Check(args) => check::run(&args),
+        Command::Test(args) => test::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Demo(args) => on_runtime(Builder::new_multi_thread(), demo::run(args)),

@@ -1,17 +1,23 @@
-//! `steadfast schema`: the table of keys as a JSON Schema, for editors.
+//! `steadfast schema`: the tables of keys as a JSON Schema, for editors.
 
 use steadfast::config;
+use steadfast_sim::scenario;
 
-use crate::args::SchemaArgs;
+use crate::args::{SchemaArgs, SchemaOf};
 use crate::exit::Exit;
 use crate::output;
 
 /// Prints the schema to standard output.
 pub(crate) fn run(args: &SchemaArgs) -> Exit {
-    let schema = match config::schema(args.table.as_deref().unwrap_or_default()) {
+    let schema = match (args.of, &args.table) {
+        (SchemaOf::Config, table) => config::schema(table.as_deref().unwrap_or_default()).map_err(|it| it.to_string()),
+        (SchemaOf::Scenario, None) => Ok(scenario::schema()),
+        (SchemaOf::Scenario, Some(_)) => Err("a scenario has its tables at the top level".to_owned()),
+    };
+    let schema = match schema {
         Ok(schema) => schema,
-        Err(problems) => {
-            output::note(&format!("error: --table: {problems}"));
+        Err(why) => {
+            output::note(&format!("error: --table: {why}"));
             return Exit::Usage;
         }
     };

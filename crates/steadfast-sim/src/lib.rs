@@ -4,6 +4,8 @@
 //! the tasks that live on it; clients are built on its clock as any others are, and send through transports that models or
 //! scripts stand behind. The same seed gives the same run, to the byte.
 
+#[cfg(doctest)]
+mod doctests;
 pub mod outage;
 pub mod scenario;
 mod world;

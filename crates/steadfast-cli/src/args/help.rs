@@ -9,6 +9,7 @@ pub(crate) const TOP: &str = r#"Start here:
   steadfast init                                      a steadfast.toml with every key explained
   steadfast check steadfast.toml                      what is wrong, or what applies
   steadfast call billing GET /invoices/7              a call to [upstreams.billing]
+  steadfast test scenarios/                           does it behave as these files expect
 
 A configuration names each upstream once:
   [upstreams.billing]
@@ -57,9 +58,22 @@ file, for every other key it fills in what the file leaves out. Secrets are mask
 Exit status: 0 a usable configuration, 78 one with problems. Warnings change nothing; they go to
 standard error, and with --output json into the object as well."#;
 
+/// After the options of `test`.
+pub(crate) const TEST: &str = r#"Examples:
+  steadfast test scenarios/
+  steadfast test scenarios/retries --filter C2
+  steadfast test scenarios/ --output junit > results.xml
+
+A scenario says what an upstream does, step by step, what is called, and what is to be seen then:
+the result, requests, waits, why the call ended, the breaker. It is played through the client
+itself, on a clock that does not wait. docs/scenarios.md has the keys.
+
+Exit status: 0 all passed, 1 something differs, 64 usage, 78 a file with problems."#;
+
 /// After the options of `schema`.
 pub(crate) const SCHEMA: &str = r#"Examples:
   steadfast schema > steadfast.schema.json
+  steadfast schema scenario > scenario.schema.json
   steadfast schema --table plugin.http > app.schema.json
 
 An editor with taplo (Even Better TOML, for one) then completes keys, shows what they mean, and

@@ -30,7 +30,10 @@ pub(crate) enum Command {
     /// Check a configuration: every problem, or the effective settings and where each came from
     #[command(after_help = help::CHECK)]
     Check(CheckArgs),
-    /// Print a JSON Schema of configuration files, for editors
+    /// Play scenario files in virtual time, and show what differs from what they expect
+    #[command(after_help = help::TEST)]
+    Test(TestArgs),
+    /// Print a JSON Schema of configuration or scenario files, for editors
     #[command(after_help = help::SCHEMA)]
     Schema(SchemaArgs),
     /// Write a commented steadfast.toml, and the clippy.toml that forbids clients without a deadline
@@ -163,9 +166,43 @@ pub(crate) struct CheckArgs {
     pub(crate) output: Format,
 }
 
+/// How the results of scenarios are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TestFormat {
+    #[default]
+    Text,
+    Json,
+    Junit,
+}
+
+/// Arguments of `steadfast test`.
+#[derive(Debug, Args)]
+pub(crate) struct TestArgs {
+    /// Scenario files, or directories of them
+    #[arg(required = true, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Only those with this text in their path, title or variant, or with this number of the contract
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// How to print the results: json prints a line for each scenario, junit one XML document
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: TestFormat,
+}
+
+/// What a schema describes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    #[default]
+    Config,
+    Scenario,
+}
+
 /// Arguments of `steadfast schema`.
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
+    /// The files that it describes
+    #[arg(value_enum, default_value_t)]
+    pub(crate) of: SchemaOf,
     /// The table of the file that holds `upstreams`, such as plugin.http [default: the root]
     #[arg(long, value_name = "PATH")]
     pub(crate) table: Option<String>,

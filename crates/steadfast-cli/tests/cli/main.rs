@@ -12,6 +12,7 @@ mod demo;
 mod help;
 mod init;
 mod overrides;
+mod scenarios;
 mod schema;
 mod sockets;
 mod support;

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use http::HeaderMap;
-use steadfast::{CallContext, Clock, Error, GuardError, Response, ServiceClient};
+use steadfast::{CallContext, Clock, Error, GuardError, Response, ServiceClient, StreamingResponse};
 
 use super::cast::{Cast, Guarded};
 use super::model::{Call, CallKind, Ending, GuardCall, HttpCall, OperationError};
@@ -106,7 +106,34 @@ async fn over_http(client: &ServiceClient, call: &Call, http: &HttpCall) -> Call
     if let Some(context) = context(call) {
         request = request.context(&context);
     }
-    end_of(request.timeout_is_evidence(http.timeout_is_evidence).send().await)
+    request = request.timeout_is_evidence(http.timeout_is_evidence);
+    if http.stream { streamed(request.send_streaming().await).await } else { end_of(request.send().await) }
+}
+
+/// What is kept of a body that is read as it comes.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Reads the body to its end, and tells how that came.
+async fn streamed(head: Result<StreamingResponse, Error>) -> CallEnd {
+    let mut response = match head {
+        Ok(response) => response,
+        Err(error) => return refused(&error),
+    };
+    let mut body = Vec::new();
+    let end = loop {
+        match response.chunk().await {
+            Ok(Some(piece)) => {
+                let room = MOST_BYTES.saturating_sub(body.len());
+                body.extend_from_slice(&piece[..piece.len().min(room)]);
+            }
+            Ok(None) => {
+                let (ending, report) = (Ending::Status(response.status().as_u16()), Some(response.report().clone()));
+                break CallEnd { ending, report, ..given_up() };
+            }
+            Err(error) => break refused(&error),
+        }
+    };
+    CallEnd { body: Some(String::from_utf8_lossy(&body).into_owned()), ..end }
 }
 
 fn end_of(result: Result<Response, Error>) -> CallEnd {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method};
 use steadfast::config::{Config, Loader, Problems};
-use steadfast::report::{Ended, WaitReason};
+use steadfast::report::WaitReason;
 use steadfast::{ErrorClass, ErrorKind};
 
 use super::range::Range;
@@ -20,6 +20,8 @@ pub struct Scenario {
     pub file: String,
     /// One sentence that says what is to be seen.
     pub title: String,
+    /// Which variant of the file it is, such as `method = GET`; empty if there is but one.
+    pub variant: String,
     /// The numbers of the statements and cases that it shows, such as `4.4` and `C22`.
     pub contract: Vec<String>,
     /// Why it is so, in prose.
@@ -257,6 +259,8 @@ pub struct HttpCall {
     pub idempotency_key: Option<String>,
     /// Whether it may be repeated, whatever its method.
     pub retry: Option<bool>,
+    /// Whether the response is handed over at its head, and its body read as it comes.
+    pub stream: bool,
     /// Whether an attempt that the deadline cut says something about the upstream.
     pub timeout_is_evidence: bool,
 }
@@ -319,8 +323,8 @@ pub struct Expect {
     pub outcomes: Option<Vec<String>>,
     /// What each call waited for and how long, in order.
     pub waits: Option<Vec<(WaitReason, Range<Duration>)>>,
-    /// Why each call ended.
-    pub ended: Option<Ended>,
+    /// Why each call ended, in the word of its report.
+    pub ended: Option<String>,
     /// What each call was told of when to come back.
     pub retry_after: Option<Range<Duration>>,
     /// How long each call took.

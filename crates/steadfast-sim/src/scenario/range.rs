@@ -35,7 +35,7 @@ impl Range<Duration> {
 }
 
 /// How one end of a range is written.
-pub(crate) trait End: Copy + PartialOrd {
+pub trait End: Copy + PartialOrd {
     /// Reads it.
     fn read(text: &str) -> Option<Self>;
     /// Shows it.

@@ -96,6 +96,10 @@ fn words(event: &Event) -> Option<(&str, String)> {
             (upstream, format!("refused: {kind}{later}"))
         }
         Event::Degraded { upstream, reason } => (upstream, format!("fallback served ({reason})")),
+        Event::BodyEnded { upstream, fault, bytes, duration } => {
+            let how = fault.map_or("whole", steadfast::Fault::name);
+            (upstream, format!("body ended: {how}, {bytes} bytes, took {}", show(*duration)))
+        }
         Event::Ended { upstream, ended, attempts, duration, .. } => {
             (upstream, format!("call ended: {ended}, attempts {attempts}, took {}", show(*duration)))
         }

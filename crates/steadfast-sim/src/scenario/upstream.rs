@@ -57,6 +57,11 @@ impl Upstream {
         upstream
     }
 
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
     /// Plays these replies from the next request on, from their beginning.
     pub fn play(&self, replies: &[Reply]) {
         self.state().queues = queues(replies);

@@ -95,9 +95,9 @@ impl<'t> Document<'t> {
     }
 }
 
-/// What a value is, in TOML's words, and what it says.
-pub fn describe(value: &Spanned<DeValue<'_>>) -> String {
-    item(value).value.describe(false)
+/// What a value is, in TOML's words, and what it says unless that may be a secret.
+pub fn describe(value: &Spanned<DeValue<'_>>, secret: bool) -> String {
+    item(value).value.describe(secret)
 }
 
 fn is_duplicate(error: &Error) -> bool {

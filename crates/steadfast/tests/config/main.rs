@@ -8,6 +8,7 @@ mod faulty;
 mod files;
 mod guards;
 mod hostile;
+mod overlay;
 mod overrides;
 mod pairs;
 mod profiles;

@@ -16,6 +16,7 @@ pub(crate) fn accepts(schema: &Value, value: &Value) -> bool {
 fn holds(word: &str, rule: &Value, schema: &Value, value: &Value) -> bool {
     let number = |holds: fn(f64, f64) -> bool| value.as_f64().is_none_or(|value| holds(value, rule.as_f64().unwrap()));
     let most = |length: Option<usize>| length.is_none_or(|length| length as u64 <= rule.as_u64().unwrap());
+    let least = |length: Option<usize>| length.is_none_or(|length| length as u64 >= rule.as_u64().unwrap());
     let characters = || value.as_str().map(|text| text.chars().count());
     let entries = || value.as_object().into_iter().flatten();
     match word {
@@ -25,6 +26,12 @@ fn holds(word: &str, rule: &Value, schema: &Value, value: &Value) -> bool {
             name => is_of_type(name.as_str().unwrap(), value),
         },
         "enum" => rule.as_array().unwrap().contains(value),
+        "anyOf" => rule.as_array().unwrap().iter().any(|rule| accepts(rule, value)),
+        "required" => value.as_object().is_none_or(|entries| {
+            rule.as_array().unwrap().iter().all(|name| entries.contains_key(name.as_str().unwrap()))
+        }),
+        "minItems" => least(value.as_array().map(Vec::len)),
+        "minProperties" => least(value.as_object().map(Map::len)),
         "minimum" => number(|value, bound| value >= bound),
         "exclusiveMinimum" => number(|value, bound| value > bound),
         "maximum" => number(|value, bound| value <= bound),

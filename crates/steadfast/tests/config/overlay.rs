@@ -1,0 +1,41 @@
+//! A text that is about something else, and brings the settings that it needs.
+
+use steadfast::config::Loader;
+
+const SERVICE: &str =
+    "[plugin.http.upstreams.billing]\nbase_url = \"http://billing\"\nretries = 5\nread_timeout = \"4s\"\n";
+
+fn service() -> Loader {
+    Loader::new().text("service.toml", SERVICE).table("plugin.http")
+}
+
+#[test]
+fn it_wins_key_by_key_over_files_and_environment_and_may_say_other_things() {
+    let over = "title = \"x\"\n[[step]]\ncall = \"billing\"\n[upstreams.billing]\nretries = 1\nbase_url = \"http://here\"\n[upstreams.new]\n\
+                base_url = \"http://new\"\n[guards.mail]\nretries = 7\n";
+    let variable = ("STEADFAST_UPSTREAMS__BILLING__BASE_URL", "http://there");
+    let config = service().overlay("over.toml", over).env([variable]).load().unwrap();
+    let billing = config.upstream("billing").unwrap();
+    assert_eq!(billing.settings().retries, 1);
+    assert_eq!(billing.settings().read_timeout.as_secs(), 4);
+    assert_eq!(billing.settings().base_url.to_string(), "http://here");
+    assert_eq!(config.upstream("new").unwrap().settings().base_url.to_string(), "http://new");
+    assert_eq!(config.guard_settings("mail").unwrap().retries, Some(7));
+    let origin = billing.entries().find(|entry| entry.key == "retries").unwrap().origin.to_string();
+    assert_eq!(origin, "over.toml:5:11");
+    // What is set by hand wins over that as well.
+    let config = service().overlay("over.toml", over).set("billing", "retries", "2").load().unwrap();
+    assert_eq!(config.upstream("billing").unwrap().settings().retries, 2);
+}
+
+#[test]
+fn alone_it_is_a_configuration_and_its_mistakes_are_told_with_their_lines() {
+    let problems = |over: &str| Loader::new().overlay("over.toml", over).load().unwrap_err().to_string();
+    assert_eq!(
+        problems("x = 1\n[upstreams.a]\nbase_url = \"http://a\"\nretrys = 1\n"),
+        "over.toml:4:1: upstreams.a.retrys: unknown key; did you mean `retries`?"
+    );
+    assert_eq!(problems("[upstreams.a]\nretries = -1\n").lines().count(), 2);
+    assert!(problems("[other.upstreams.a]\nbase_url = \"http://a\"\n").contains("no upstreams"));
+    assert!(Loader::new().overlay("over.toml", "x = 1\n[upstreams.a]\nbase_url = \"http://a\"\n").load().is_ok());
+}
