@@ -7,6 +7,7 @@
 //!
 //! What is modelled and what is not is in `docs/simulator.md`.
 
+mod compare;
 mod engine;
 mod ledger;
 mod link;
@@ -19,6 +20,7 @@ mod trigger;
 mod upstream;
 mod workload;
 
+pub use compare::Spread;
 pub use ledger::{Level, ServerTally, Tally};
 pub use link::Link;
 pub use policy::{Member, Policy};

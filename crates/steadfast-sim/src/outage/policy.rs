@@ -105,9 +105,9 @@ impl Member<'_> {
         self.clock.clone()
     }
 
-    /// The way to the modelled upstream: a transport.
-    pub fn link(&self) -> Link {
-        Link::new(self.engine.clone(), self.clock.clone(), self.number, self.settings)
+    /// The way to the modelled upstream: a transport for a client of these settings.
+    pub fn link(&self, settings: &Settings) -> Link {
+        Link::new(self.engine.clone(), self.clock.clone(), self.number, settings)
     }
 
     /// What counts the breaker's transitions: to be called from a hook of one's own, where one is set.
@@ -115,11 +115,16 @@ impl Member<'_> {
         Arc::clone(&self.hook)
     }
 
-    /// A builder with the policy's settings, this clock, seed, link and hook.
+    /// A builder with the policy's settings, and the clock, seed, link and hook of this member.
     pub fn builder(&self) -> ClientBuilder {
-        let hook = self.hook();
-        ClientBuilder::from_settings(self.settings.clone())
-            .transport(self.link())
+        self.builder_of(self.settings.clone())
+    }
+
+    /// The same with other settings.
+    pub fn builder_of(&self, settings: Settings) -> ClientBuilder {
+        let (link, hook) = (self.link(&settings), self.hook());
+        ClientBuilder::from_settings(settings)
+            .transport(link)
             .clock(self.clock())
             .seed(self.seed)
             .on_event(move |event| hook(event))

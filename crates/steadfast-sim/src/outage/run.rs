@@ -262,3 +262,6 @@ async fn ask_next(engine: Engine, clock: Clock, client: ServiceClient, path: Str
         engine.return_from_onward(clock.now(), onward.job, status);
     }
 }
+
+#[cfg(test)]
+mod tests;

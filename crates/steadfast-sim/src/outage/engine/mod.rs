@@ -180,6 +180,17 @@ impl Engine {
     pub(super) fn jobs(&self) -> usize {
         self.lock().jobs.len()
     }
+
+    /// Workers that serve, workers that wait for the next upstream, and requests that the balancer believes to be there.
+    #[cfg(test)]
+    pub(super) fn busy(&self) -> (usize, usize, usize) {
+        let works = self.lock();
+        works
+            .replicas
+            .iter()
+            .map(Replica::busy)
+            .fold((0, 0, 0), |sum, busy| (sum.0 + busy.0, sum.1 + busy.1, sum.2 + busy.2))
+    }
 }
 
 impl Works {

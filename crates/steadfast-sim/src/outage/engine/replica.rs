@@ -52,6 +52,11 @@ impl Replica {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn busy(&self) -> (usize, usize, usize) {
+        (self.serving.len(), self.held, self.outstanding)
+    }
+
     fn has_worker(&self, workers: usize) -> bool {
         self.serving.len() + self.held < workers
     }
