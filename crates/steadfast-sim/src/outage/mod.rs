@@ -9,6 +9,7 @@
 
 mod compare;
 mod engine;
+pub mod file;
 mod ledger;
 mod link;
 mod policy;

@@ -63,6 +63,11 @@ impl Fields {
         fields
     }
 
+    /// A table that is not there.
+    pub(super) fn empty(path: &str) -> Self {
+        Self { path: path.to_owned(), at: 0, values: Vec::new() }
+    }
+
     /// Whether the key is there, whatever its value.
     pub(super) fn has(&self, name: &str) -> bool {
         self.place(name).is_some()

@@ -45,7 +45,7 @@ pub(super) const MOST_MODELS: usize = 16;
 pub(super) const MOST_CALLS: f64 = 100_000_000.0;
 
 /// The file itself.
-pub static FILE: Table = Table {
+pub(super) static FILE: Table = Table {
     place: "the file",
     keys: &[
         required("title", Kind::Text, "What is to be seen, in one sentence."),
@@ -70,7 +70,7 @@ pub static FILE: Table = Table {
 };
 
 /// `[model.NAME]`.
-pub static MODEL: Table = Table {
+static MODEL: Table = Table {
     place: "[model.NAME]",
     keys: &[
         required("service_time", Kind::Table(&SERVICE_TIME), "How long serving a request takes at full speed."),
@@ -88,7 +88,7 @@ pub static MODEL: Table = Table {
 };
 
 /// `service_time` of a model.
-pub static SERVICE_TIME: Table = Table {
+static SERVICE_TIME: Table = Table {
     place: "service_time of [model.NAME]",
     keys: &[
         key("mean", ABOVE, "Exponential, with this mean."),
@@ -101,7 +101,7 @@ pub static SERVICE_TIME: Table = Table {
 };
 
 /// `cold` of a model.
-pub static COLD: Table = Table {
+static COLD: Table = Table {
     place: "cold of [model.NAME]",
     keys: &[
         required("speed", Kind::Number { min: 0.001, max: 1e6 }, "The speed meanwhile; 1 is full speed."),
@@ -110,7 +110,7 @@ pub static COLD: Table = Table {
 };
 
 /// `rate_limit` of a model.
-pub static RATE_LIMIT: Table = Table {
+static RATE_LIMIT: Table = Table {
     place: "rate_limit of [model.NAME]",
     keys: &[
         required("limit", Kind::Count(0, u32::MAX as u64), "So many requests a window, over all replicas; one more gets a 429."),
@@ -121,7 +121,7 @@ pub static RATE_LIMIT: Table = Table {
 };
 
 /// `[workload]`.
-pub static WORKLOAD: Table = Table {
+static WORKLOAD: Table = Table {
     place: "[workload]",
     keys: &[
         key("clients", Kind::Count(1, MOST_CLIENTS), "How many processes call, each with a client of its own; 1 unless said."),
@@ -150,7 +150,7 @@ pub(super) const EFFECTS: &[&str] = &[
 ];
 
 /// `[[trigger]]`.
-pub static TRIGGER: Table = Table {
+static TRIGGER: Table = Table {
     place: "[[trigger]]",
     keys: &[
         required("effect", Kind::Word(EFFECTS), "What happens."),
@@ -173,7 +173,7 @@ pub static TRIGGER: Table = Table {
 };
 
 /// `[[phase]]`.
-pub static PHASE: Table = Table {
+static PHASE: Table = Table {
     place: "[[phase]]",
     keys: &[
         required("name", Kind::Name, "Its name in results and for `expect`."),
@@ -183,7 +183,7 @@ pub static PHASE: Table = Table {
 };
 
 /// `[policies.NAME]`.
-pub static POLICY: Table = Table {
+static POLICY: Table = Table {
     place: "[policies.NAME]",
     keys: &[
         key("upstreams", Kind::Upstreams, "Upstreams as in `steadfast.toml`, over those of the simulation, key by key."),
@@ -192,7 +192,7 @@ pub static POLICY: Table = Table {
 };
 
 /// `[[expect]]`.
-pub static EXPECT: Table = Table {
+static EXPECT: Table = Table {
     place: "[[expect]]",
     keys: &[
         key("policy", Kind::Name, "Of which policy; `configured` unless said."),

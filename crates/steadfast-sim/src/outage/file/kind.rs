@@ -138,7 +138,7 @@ impl Kind {
                 if let Some(word) = words.iter().find(|word| **word == text.as_ref()) {
                     return Some(Read::Text((*word).to_owned()));
                 }
-                let what = format!("expected {}; found {}", self.expected(), describe(value));
+                let what = format!("expected {}; found {}", self.expected(), describe(value, false));
                 problems.push(document.unknown(at, path, text, &what, words.iter().copied()));
                 return None;
             }
@@ -146,7 +146,7 @@ impl Kind {
         }
         let read = self.read_one(value.get_ref());
         if read.is_none() {
-            problems.push(document.expects(at, path, &self.expected(), &describe(value)));
+            problems.push(document.expects(at, path, &self.expected(), &describe(value, false)));
         }
         read
     }
@@ -191,7 +191,7 @@ impl Reading<'_, '_> {
                 continue;
             }
             let DeValue::Table(toml) = value.get_ref() else {
-                self.problems.push(self.document.expects(at, &path, &format!("a table, [{path}]"), &describe(value)));
+                self.problems.push(self.document.expects(at, &path, &format!("a table, [{path}]"), &describe(value, false)));
                 continue;
             };
             let fields = Fields::read(self.document, table, &path, at, toml, self.problems);
@@ -218,7 +218,7 @@ impl Reading<'_, '_> {
                 Some(one) => all.push(one),
                 None => {
                     let path = format!("{}[{index}]", self.path);
-                    self.problems.push(self.document.expects(item.span().start, &path, expected, &describe(item)));
+                    self.problems.push(self.document.expects(item.span().start, &path, expected, &describe(item, false)));
                 }
             }
         }
