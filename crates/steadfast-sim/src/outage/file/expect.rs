@@ -114,7 +114,11 @@ impl Measure {
             Self::Goodput | Self::InTime | Self::Refused | Self::Wasted => percent(figure),
             Self::Amplification => format!("{figure:.3}"),
             Self::Requests | Self::Opened => {
-                if figure.fract() == 0.0 { format!("{figure:.0}") } else { format!("{figure:.1}") }
+                if figure.fract() == 0.0 {
+                    format!("{figure:.0}")
+                } else {
+                    format!("{figure:.1}")
+                }
             }
             Self::P50 | Self::P99 if figure < 1.0 => format!("{:.1} ms", figure * 1_000.0),
             Self::P50 | Self::P99 | Self::Recovery => format!("{figure:.2} s"),

@@ -58,12 +58,28 @@ pub(super) static FILE: Table = Table {
         key("config", Kind::Text, "The service's own configuration, beside this file or by its path from here."),
         key("table", Kind::Text, "The table of that file that holds `upstreams`; its top level unless said."),
         key("upstreams", Kind::Upstreams, "Upstreams as in `steadfast.toml`; over those of `config`, key by key."),
-        required("model", Kind::Named(&MODEL), "The modelled upstreams by name; each has the settings of the upstream of its name."),
+        required(
+            "model",
+            Kind::Named(&MODEL),
+            "The modelled upstreams by name; each has the settings of the upstream of its name.",
+        ),
         required("workload", Kind::Table(&WORKLOAD), "Who calls, and how often."),
         key("trigger", Kind::Tables(&TRIGGER), "What happens, and when."),
-        key("holds_worker", Kind::Flag, "Whether a worker whose model `calls` another waits for it and serves nobody else; false unless said."),
-        key("phase", Kind::Tables(&PHASE), "Stretches of time with figures of their own, beside before, during and after the triggers, and all."),
-        key("policies", Kind::Named(&POLICY), "Candidates: other settings to run beside `none`, `blind` and `configured`."),
+        key(
+            "holds_worker",
+            Kind::Flag,
+            "Whether a worker whose model `calls` another waits for it and serves nobody else; false unless said.",
+        ),
+        key(
+            "phase",
+            Kind::Tables(&PHASE),
+            "Stretches of time with figures of their own, beside before, during and after the triggers, and all.",
+        ),
+        key(
+            "policies",
+            Kind::Named(&POLICY),
+            "Candidates: other settings to run beside `none`, `blind` and `configured`.",
+        ),
         key("compare", Kind::Names, "Which policies are run, in this order; all unless said."),
         key("expect", Kind::Tables(&EXPECT), "Bounds that make it a test."),
     ],
@@ -76,13 +92,29 @@ static MODEL: Table = Table {
         required("service_time", Kind::Table(&SERVICE_TIME), "How long serving a request takes at full speed."),
         key("replicas", Kind::Count(1, 10_000), "How many replicas it has; 1 unless said."),
         key("workers", Kind::Count(1, 1_000_000), "How many requests a replica serves at once; 1 unless said."),
-        key("queue", Kind::Count(0, 1_000_000_000), "How many requests wait at a replica at the most, one more gets a 503; any number unless said."),
+        key(
+            "queue",
+            Kind::Count(0, 1_000_000_000),
+            "How many requests wait at a replica at the most, one more gets a 503; any number unless said.",
+        ),
         key("discipline", Kind::Word(&["fifo", "lifo"]), "Which of those that wait is served next; fifo unless said."),
-        key("dead_work", Kind::Word(&["served", "skipped", "cancelled"]), "What becomes of requests whose caller has gone; served, in full, unless said."),
-        key("balancer", Kind::Word(&["random", "round_robin", "least_busy"]), "Which replica a request goes to; random unless said."),
+        key(
+            "dead_work",
+            Kind::Word(&["served", "skipped", "cancelled"]),
+            "What becomes of requests whose caller has gone; served, in full, unless said.",
+        ),
+        key(
+            "balancer",
+            Kind::Word(&["random", "round_robin", "least_busy"]),
+            "Which replica a request goes to; random unless said.",
+        ),
         key("health_check", ANY, "After how long the balancer leaves out a replica that is down; never unless said."),
         key("cold", Kind::Table(&COLD), "How it is slower for a while after a restart; not at all unless said."),
-        key("rate_limit", Kind::Table(&RATE_LIMIT), "How fast it lets itself be called; as fast as anybody likes unless said."),
+        key(
+            "rate_limit",
+            Kind::Table(&RATE_LIMIT),
+            "How fast it lets itself be called; as fast as anybody likes unless said.",
+        ),
         key("calls", Kind::Name, "The model that it calls before it answers; none unless said."),
     ],
 };
@@ -113,10 +145,18 @@ static COLD: Table = Table {
 static RATE_LIMIT: Table = Table {
     place: "rate_limit of [model.NAME]",
     keys: &[
-        required("limit", Kind::Count(0, u32::MAX as u64), "So many requests a window, over all replicas; one more gets a 429."),
+        required(
+            "limit",
+            Kind::Count(0, u32::MAX as u64),
+            "So many requests a window, over all replicas; one more gets a 429.",
+        ),
         key("period", ABOVE, "How long a window is; 1s unless said."),
         key("per_client", Kind::Flag, "Whether each client has a limit of its own; false unless said."),
-        key("tells", Kind::Word(&["nothing", "retry_after", "rate_limit"]), "How it says when to come back: `Retry-After`, or `RateLimit` fields; retry_after unless said."),
+        key(
+            "tells",
+            Kind::Word(&["nothing", "retry_after", "rate_limit"]),
+            "How it says when to come back: `Retry-After`, or `RateLimit` fields; retry_after unless said.",
+        ),
     ],
 };
 
@@ -124,30 +164,31 @@ static RATE_LIMIT: Table = Table {
 static WORKLOAD: Table = Table {
     place: "[workload]",
     keys: &[
-        key("clients", Kind::Count(1, MOST_CLIENTS), "How many processes call, each with a client of its own; 1 unless said."),
+        key(
+            "clients",
+            Kind::Count(1, MOST_CLIENTS),
+            "How many processes call, each with a client of its own; 1 unless said.",
+        ),
         key("calls", Kind::Name, "The model that they call; may be left out where no other can be meant."),
-        key("rate", Kind::Number { min: 0.001, max: 1e7 }, "Open: so many calls a second, of all together, at random instants."),
+        key(
+            "rate",
+            Kind::Number { min: 0.001, max: 1e7 },
+            "Open: so many calls a second, of all together, at random instants.",
+        ),
         key("even", Kind::Flag, "With `rate`: at equal distances, from one client after the other; false unless said."),
-        key("callers", Kind::Count(1, 1_000_000), "Closed: so many callers in each client, each of which waits for its call to end."),
+        key(
+            "callers",
+            Kind::Count(1, 1_000_000),
+            "Closed: so many callers in each client, each of which waits for its call to end.",
+        ),
         key("think", ABOVE, "With `callers`: the mean time from the end of a call to the caller's next."),
         key("arrivals", Kind::Durations, "Recorded: calls at these instants, counted from the start."),
     ],
 };
 
 /// What `effect` can be.
-pub(super) const EFFECTS: &[&str] = &[
-    "slow",
-    "freeze",
-    "down",
-    "answer",
-    "costly",
-    "refuse",
-    "unreachable",
-    "hang",
-    "reset",
-    "restart",
-    "load",
-];
+pub(super) const EFFECTS: &[&str] =
+    &["slow", "freeze", "down", "answer", "costly", "refuse", "unreachable", "hang", "reset", "restart", "load"];
 
 /// `[[trigger]]`.
 static TRIGGER: Table = Table {
@@ -186,7 +227,11 @@ static PHASE: Table = Table {
 static POLICY: Table = Table {
     place: "[policies.NAME]",
     keys: &[
-        key("upstreams", Kind::Upstreams, "Upstreams as in `steadfast.toml`, over those of the simulation, key by key."),
+        key(
+            "upstreams",
+            Kind::Upstreams,
+            "Upstreams as in `steadfast.toml`, over those of the simulation, key by key.",
+        ),
         key("breaker", Kind::Flag, "Whether the circuit breaker works; true unless said."),
     ],
 };
@@ -206,7 +251,11 @@ static EXPECT: Table = Table {
         key("p50", Kind::Times, "The time that half of the good answers do not exceed."),
         key("p99", Kind::Times, "The same of 99 in a hundred."),
         key("opened", Kind::Counts, "How often breakers of the clients open."),
-        key("recovery", Kind::Times, "How long after the triggers it takes until the share in time is back at 95 % of what it was before, for 5 s. Without a phase."),
+        key(
+            "recovery",
+            Kind::Times,
+            "How long after the triggers it takes until the share in time is back at 95 % of what it was before, for 5 s. Without a phase.",
+        ),
     ],
 };
 

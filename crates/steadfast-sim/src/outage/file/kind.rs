@@ -191,7 +191,12 @@ impl Reading<'_, '_> {
                 continue;
             }
             let DeValue::Table(toml) = value.get_ref() else {
-                self.problems.push(self.document.expects(at, &path, &format!("a table, [{path}]"), &describe(value, false)));
+                self.problems.push(self.document.expects(
+                    at,
+                    &path,
+                    &format!("a table, [{path}]"),
+                    &describe(value, false),
+                ));
                 continue;
             };
             let fields = Fields::read(self.document, table, &path, at, toml, self.problems);
@@ -218,7 +223,12 @@ impl Reading<'_, '_> {
                 Some(one) => all.push(one),
                 None => {
                     let path = format!("{}[{index}]", self.path);
-                    self.problems.push(self.document.expects(item.span().start, &path, expected, &describe(item, false)));
+                    self.problems.push(self.document.expects(
+                        item.span().start,
+                        &path,
+                        expected,
+                        &describe(item, false),
+                    ));
                 }
             }
         }

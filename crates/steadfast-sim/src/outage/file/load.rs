@@ -36,7 +36,10 @@ impl Reader<'_, '_> {
                 if !fields.has("think") {
                     self.says(fields.at, &fields.path_of("think"), "missing beside `callers`");
                 }
-                Workload::Closed { callers: usize::try_from(fields.value::<u64>("callers")?).ok()?, think: fields.value("think")? }
+                Workload::Closed {
+                    callers: usize::try_from(fields.value::<u64>("callers")?).ok()?,
+                    think: fields.value("think")?,
+                }
             }
             _ => {
                 let at: Vec<Duration> = fields.value("arrivals")?;

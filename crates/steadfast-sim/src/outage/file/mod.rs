@@ -25,7 +25,7 @@ mod trigger;
 
 use std::num::NonZero;
 
-pub use self::expect::{Expected, Expectation, Measure, Missed};
+pub use self::expect::{Expectation, Expected, Measure, Missed};
 pub use self::keys::{Key, TABLES, Table};
 pub use self::reference::reference;
 pub use self::schema::schema;

@@ -35,7 +35,8 @@ impl Reader<'_, '_> {
                 self.known(place, &model.fields.path_of("calls"), &next, "no model of this name", &names);
             }
         }
-        let called = |name: &str| named.iter().any(|model| model.fields.value::<String>("calls").as_deref() == Some(name));
+        let called =
+            |name: &str| named.iter().any(|model| model.fields.value::<String>("calls").as_deref() == Some(name));
         let start = match first {
             Some((name, place)) => {
                 self.known(place, "workload.calls", &name, "no model of this name", &names);
@@ -57,7 +58,11 @@ impl Reader<'_, '_> {
             let Some(place) = left.iter().position(|model| model.name == name) else {
                 if let Some(last) = chain.last().filter(|_| chain.iter().any(|model| model.name == name)) {
                     let place = last.fields.place("calls").unwrap_or(last.fields.at);
-                    self.says(place, &last.fields.path_of("calls"), "a model that has been called already: a chain has an end");
+                    self.says(
+                        place,
+                        &last.fields.path_of("calls"),
+                        "a model that has been called already: a chain has an end",
+                    );
                 }
                 break;
             };
@@ -95,9 +100,9 @@ impl Reader<'_, '_> {
             "least_busy" => Balancer::LeastBusy,
             _ => Balancer::Random,
         };
-        model.cold = fields.value("cold").and_then(|cold: Fields| {
-            Some(Cold { speed: cold.value("speed")?, lasts: cold.value("for")? })
-        });
+        model.cold = fields
+            .value("cold")
+            .and_then(|cold: Fields| Some(Cold { speed: cold.value("speed")?, lasts: cold.value("for")? }));
         model.rate_limit = fields.value("rate_limit").and_then(|rules: Fields| {
             Some(RateLimiter {
                 limit: u32::try_from(rules.value::<u64>("limit")?).unwrap_or(u32::MAX),

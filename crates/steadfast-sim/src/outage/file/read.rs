@@ -125,7 +125,11 @@ impl Reader<'_, '_> {
             self.known(phase_at, &fields.path_of("phase"), &phase, "no phase of this name", &phases);
             let found = Expectation::read(&fields, &policy, &phase, |at| self.document.origin(at));
             if found.is_empty() && self.problems.is_empty() {
-                self.says(fields.at, &fields.path, "expected a figure with its bounds: without one nothing is expected");
+                self.says(
+                    fields.at,
+                    &fields.path,
+                    "expected a figure with its bounds: without one nothing is expected",
+                );
             }
             for (key, message) in Expectation::conflicts(&fields, simulation) {
                 self.says(fields.place(key).unwrap_or(fields.at), &fields.path_of(key), message);

@@ -51,7 +51,11 @@ impl Reader<'_, '_> {
         let replicas = models.get(trigger.hop).map_or(1, |model| model.upstream.replicas);
         if trigger.replica.is_some_and(|replica| replica >= replicas) {
             let at = fields.place("replica").unwrap_or(fields.at);
-            self.says(at, &fields.path_of("replica"), format!("expected a replica of the model, 0 to {}", replicas - 1));
+            self.says(
+                at,
+                &fields.path_of("replica"),
+                format!("expected a replica of the model, 0 to {}", replicas - 1),
+            );
         }
         Some(trigger)
     }
