@@ -118,7 +118,7 @@ fn plots(text: &mut String, file: &SimulationFile, outcome: &Outcome, style: Sty
         let _ = writeln!(text, "  {:<10} {:>8} {marks}", "", "trouble");
     }
     let end = show_duration(length);
-    let _ = writeln!(text, "  {:<10} {:>8} {:<2$}{end}", "", "", columns.saturating_sub(end.len()));
+    let _ = writeln!(text, "  {:<10} {:>8} {:<room$}{end}", "", "", "0s", room = columns.saturating_sub(end.len()));
     let _ =
         writeln!(text, "  full height: {full:.0} a second; offered are calls made, answered those with a good answer,");
     let _ = writeln!(text, "  sent the attempts that went to {}", file.models.first().map_or("", String::as_str));
