@@ -136,8 +136,9 @@ fn clipped(name: &str) -> String {
 /// The measures that are shown of every phase.
 const OF_PHASES: [Measure; 5] =
     [Measure::Goodput, Measure::InTime, Measure::Amplification, Measure::Refused, Measure::P99];
-/// Those of the whole.
-const OF_ALL: [Measure; 4] = [Measure::Requests, Measure::Wasted, Measure::Opened, Measure::Recovery];
+/// Those of all of it, beside what is sent to each upstream.
+const OF_ALL: [Measure; 5] =
+    [Measure::Goodput, Measure::Amplification, Measure::Wasted, Measure::Opened, Measure::Recovery];
 
 fn table(file: &SimulationFile, outcome: &Outcome, style: Style) -> Table {
     let mut table = Table::new();
@@ -147,22 +148,28 @@ fn table(file: &SimulationFile, outcome: &Outcome, style: Style) -> Table {
     }
     let header = ["phase", "figure"].into_iter().chain(file.policies.iter().map(|policy| policy.name.as_str()));
     table.set_header(header);
-    let mut row = |phase: String, name: &str, measure: Measure| {
-        let cells = outcome.runs.iter().map(|runs| cell(runs, measure, name));
-        table.add_row([phase, words(measure).to_owned()].into_iter().chain(cells));
-    };
     let simulation = &file.simulation;
-    for phase in &simulation.phases {
-        let span = format!("{} ({} to {})", phase.name, show_duration(phase.from), show_duration(phase.to));
-        let shown =
-            OF_PHASES.iter().filter(|measure| **measure != Measure::InTime || simulation.in_time < Duration::MAX);
-        for (index, measure) in shown.enumerate() {
-            row(if index == 0 { span.clone() } else { String::new() }, &phase.name, *measure);
+    let (all, phases): (Vec<_>, Vec<_>) = simulation.phases.iter().partition(|phase| phase.name == ALL);
+    let is_shown = |measure: &&Measure| match measure {
+        Measure::InTime => simulation.in_time < Duration::MAX,
+        Measure::Recovery => !simulation.triggers.is_empty(),
+        _ => true,
+    };
+    // What happens by itself, without a trigger, is all there is.
+    let of_all = if phases.is_empty() { &OF_PHASES[..] } else { &OF_ALL[..] };
+    let parts = phases.iter().map(|phase| (*phase, &OF_PHASES[..])).chain(all.iter().map(|phase| (*phase, of_all)));
+    for (phase, measures) in parts {
+        let mut span = format!("{} ({} to {})", phase.name, show_duration(phase.from), show_duration(phase.to));
+        let mut row = |what: String, of: &dyn Fn(&Run) -> Option<f64>, measure: Measure| {
+            let cells = outcome.runs.iter().map(|runs| cell(runs, measure, of));
+            table.add_row([std::mem::take(&mut span), what].into_iter().chain(cells));
+        };
+        for measure in measures.iter().filter(is_shown) {
+            row(words(*measure).to_owned(), &|run| measure.of(run, &phase.name), *measure);
         }
-    }
-    for (index, measure) in OF_ALL.iter().enumerate() {
-        if *measure != Measure::Recovery || !simulation.triggers.is_empty() {
-            row(if index == 0 { "the whole".to_owned() } else { String::new() }, ALL, *measure);
+        for (hop, model) in file.models.iter().enumerate().filter(|_| phase.name == ALL) {
+            let of = |run: &Run| Measure::Requests.of_hop(run, &phase.name, hop);
+            row(format!("sent to {model}"), &of, Measure::Requests);
         }
     }
     table
@@ -184,22 +191,15 @@ fn words(measure: Measure) -> &'static str {
 }
 
 /// The figure, or its mean and its spread over the seeds.
-fn cell(runs: &[Run], measure: Measure, phase: &str) -> String {
-    let figures: Vec<Option<f64>> = runs.iter().map(|run| measure.of(run, phase)).collect();
-    let there: Vec<f64> = figures.iter().flatten().copied().collect();
-    let missing = figures.len() - there.len();
+fn cell(runs: &[Run], measure: Measure, of: &dyn Fn(&Run) -> Option<f64>) -> String {
+    let there: Vec<f64> = runs.iter().filter_map(of).collect();
+    let missing = runs.len() - there.len();
     let Spread { mean, min, max } = Spread::of(there.iter().copied());
+    let spread = || format!("{} ({} to {}", measure.show(mean), measure.show(min), measure.show(max));
     match (there.len(), missing) {
         (0, _) => measure.nothing().to_owned(),
-        (1, 0) => measure.show(mean),
         (_, 0) if min == max => measure.show(mean),
-        (_, 0) => format!("{} ({} to {})", measure.show(mean), measure.show(min), measure.show(max)),
-        _ => format!(
-            "{} ({} to {}, {missing} {})",
-            measure.show(mean),
-            measure.show(min),
-            measure.show(max),
-            measure.nothing()
-        ),
+        (_, 0) => format!("{})", spread()),
+        _ => format!("{}, {missing} {})", spread(), measure.nothing()),
     }
 }

@@ -78,12 +78,18 @@ impl Measure {
     /// What it is in the phase of this name; `None`: there is nothing to measure, or for [`Recovery`](Self::Recovery)
     /// nothing was recovered. Times are in seconds.
     pub fn of(self, run: &Run, phase: &str) -> Option<f64> {
+        self.of_hop(run, phase, 0)
+    }
+
+    /// The same; of [`Requests`](Self::Requests) and [`Wasted`](Self::Wasted), which are about an upstream, those of this one
+    /// of the chain.
+    pub fn of_hop(self, run: &Run, phase: &str, hop: usize) -> Option<f64> {
         if self == Self::Recovery {
             return run.recovery(RECOVERED, HOLD).map(|took| took.as_secs_f64());
         }
         let phase = run.phase(phase)?;
         let (calls, latency) = (&phase.calls, &phase.latency);
-        let server = run.upstream_between(0, phase.from, phase.to);
+        let server = run.upstream_between(hop, phase.from, phase.to);
         let made = |figure: f64| (calls.offered > 0).then_some(figure);
         let answered = |share: f64| (latency.count() > 0).then(|| latency.quantile(share).as_secs_f64());
         match self {
@@ -120,6 +126,7 @@ impl Measure {
                     format!("{figure:.1}")
                 }
             }
+            Self::Recovery if figure == 0.0 => "at once".to_owned(),
             Self::P50 | Self::P99 if figure < 1.0 => format!("{:.1} ms", figure * 1_000.0),
             Self::P50 | Self::P99 | Self::Recovery => format!("{figure:.2} s"),
         }
@@ -186,6 +193,8 @@ pub struct Expectation {
     pub policy: String,
     /// The phase.
     pub phase: String,
+    /// Which upstream of the chain; 0 is the one that the clients call.
+    pub hop: usize,
     /// The figure.
     pub measure: Measure,
     /// Its bounds.
@@ -205,7 +214,13 @@ pub struct Missed {
 
 impl Expectation {
     /// Those of a table.
-    pub(super) fn read(fields: &Fields, policy: &str, phase: &str, origin: impl Fn(usize) -> Origin) -> Vec<Self> {
+    pub(super) fn read(
+        fields: &Fields,
+        policy: &str,
+        phase: &str,
+        hop: usize,
+        origin: impl Fn(usize) -> Origin,
+    ) -> Vec<Self> {
         let expected = |measure: Measure| {
             let key = measure.name();
             let number = fields.value(key).map(Expected::Number);
@@ -218,7 +233,7 @@ impl Expectation {
         };
         let all = Measure::ALL.into_iter().filter_map(|measure| {
             let (line, expected) = (line(measure.name()), expected(measure)?);
-            Some(Self { line, policy: policy.to_owned(), phase: phase.to_owned(), measure, expected })
+            Some(Self { line, policy: policy.to_owned(), phase: phase.to_owned(), hop, measure, expected })
         });
         all.collect()
     }
@@ -228,6 +243,12 @@ impl Expectation {
         let mut found = Vec::new();
         if fields.has("recovery") && fields.has("phase") {
             found.push(("recovery", "without `phase`: it is a figure of the whole run"));
+        }
+        let is_of_upstream = |measure: &Measure| matches!(measure, Measure::Requests | Measure::Wasted);
+        if fields.has("upstream") {
+            let others = Measure::ALL.into_iter().filter(|measure| !is_of_upstream(measure));
+            let others = others.map(Measure::name).filter(|key| fields.has(key));
+            found.extend(others.map(|key| (key, "a figure of the calls, not of an `upstream`")));
         }
         if fields.has("recovery") && simulation.triggers.is_empty() {
             found.push(("recovery", "without a trigger there is nothing to recover from"));
@@ -241,7 +262,8 @@ impl Expectation {
     /// Whether the runs, by policy and seed, miss it.
     pub(super) fn missed(&self, runs: &[Vec<Run>]) -> Option<Missed> {
         let runs = runs.iter().find(|runs| runs.iter().any(|run| run.policy == self.policy))?;
-        let measured: Vec<Option<f64>> = runs.iter().map(|run| self.measure.of(run, &self.phase)).collect();
+        let measured: Vec<Option<f64>> =
+            runs.iter().map(|run| self.measure.of_hop(run, &self.phase, self.hop)).collect();
         let is_missed = |figure: &Option<f64>| figure.is_none_or(|figure| !self.expected.holds(figure));
         let seeds: Vec<u64> =
             runs.iter().zip(&measured).filter(|(_, figure)| is_missed(figure)).map(|(run, _)| run.seed).collect();
@@ -251,7 +273,7 @@ impl Expectation {
 
 impl fmt::Display for Missed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Expectation { line, policy, phase, measure, expected } = &self.expectation;
+        let Expectation { line, policy, phase, measure, expected, .. } = &self.expectation;
         let there: Vec<f64> = self.measured.iter().flatten().copied().collect();
         let of = if *measure == Measure::Recovery { String::new() } else { format!(" in phase {phase}") };
         write!(f, "line {line}: {policy}: {}{of}: expected {expected}, measured ", measure.name())?;

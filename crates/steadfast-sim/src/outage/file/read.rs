@@ -74,7 +74,7 @@ impl Reader<'_, '_> {
         simulation.interval = file.value("interval").unwrap_or(simulation.interval);
         simulation.in_time = file.value("in_time").unwrap_or(simulation.in_time);
         simulation.phases = self.phases(&file.value::<Vec<Fields>>("phase").unwrap_or_default(), &simulation);
-        let expectations = self.expectations(&file, &simulation, &policies);
+        let expectations = self.expectations(&file, &simulation, &models, &policies);
         self.check(&simulation, &file, &models, &tables, &load);
         Some(SimulationFile {
             file: self.document.file.to_owned(),
@@ -109,7 +109,13 @@ impl Reader<'_, '_> {
         compared
     }
 
-    fn expectations(&mut self, file: &Fields, simulation: &Simulation, policies: &[Policy]) -> Vec<Expectation> {
+    fn expectations(
+        &mut self,
+        file: &Fields,
+        simulation: &Simulation,
+        models: &[Model],
+        policies: &[Policy],
+    ) -> Vec<Expectation> {
         let names: Vec<&str> = policies.iter().map(|policy| policy.name.as_str()).collect();
         let phases: Vec<&str> = simulation.phases.iter().map(|phase| phase.name.as_str()).collect();
         let mut all = Vec::new();
@@ -123,7 +129,13 @@ impl Reader<'_, '_> {
                 self.known(policy_at, &fields.path_of("policy"), &policy, "no policy of this name is run", &names);
             }
             self.known(phase_at, &fields.path_of("phase"), &phase, "no phase of this name", &phases);
-            let found = Expectation::read(&fields, &policy, &phase, |at| self.document.origin(at));
+            let hop = fields.value::<String>("upstream").map_or(0, |name| {
+                let names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+                let at = fields.place("upstream").unwrap_or(fields.at);
+                self.known(at, &fields.path_of("upstream"), &name, "no model of this name", &names);
+                names.iter().position(|known| *known == name).unwrap_or(0)
+            });
+            let found = Expectation::read(&fields, &policy, &phase, hop, |at| self.document.origin(at));
             if found.is_empty() && self.problems.is_empty() {
                 self.says(
                     fields.at,
