@@ -17,6 +17,8 @@ pub(super) struct Fields {
     /// Where the table begins.
     pub(super) at: usize,
     values: Vec<(&'static str, usize, Option<Read>)>,
+    /// Keys that were probably meant by others, which nobody knows.
+    meant: Vec<String>,
 }
 
 /// A table that has a name.
@@ -35,14 +37,13 @@ impl Fields {
         toml: &DeTable<'_>,
         problems: &mut Vec<Problem>,
     ) -> Self {
-        let mut fields = Self { path: path.to_owned(), at, values: Vec::new() };
-        let mut meant = Vec::new();
+        let mut fields = Self { path: path.to_owned(), at, values: Vec::new(), meant: Vec::new() };
         for (name, value) in entries(toml) {
             let (here, start) = (join(path, name.get_ref()), name.span().start);
             let Some(key) = table.keys.iter().find(|key| key.name == name.get_ref().as_ref()) else {
                 let known = table.keys.iter().map(|key| key.name);
                 let problem = document.unknown(start, &here, name.get_ref(), "unknown key", known);
-                meant.extend(problem.nearest().map(str::to_owned));
+                fields.meant.extend(problem.nearest().map(str::to_owned));
                 problems.push(problem);
                 continue;
             };
@@ -55,7 +56,7 @@ impl Fields {
         }
         // What is only misspelt is not missing as well.
         for key in table.keys.iter().filter(|key| key.required) {
-            if !fields.has(key.name) && !meant.iter().any(|name| name == key.name) {
+            if !fields.has(key.name) && !fields.is_meant(key.name) {
                 let message = format!("missing: {}", key.kind.expected());
                 problems.push(document.says(at, &join(path, key.name), message));
             }
@@ -65,12 +66,17 @@ impl Fields {
 
     /// A table that is not there.
     pub(super) fn empty(path: &str) -> Self {
-        Self { path: path.to_owned(), at: 0, values: Vec::new() }
+        Self { path: path.to_owned(), at: 0, values: Vec::new(), meant: Vec::new() }
     }
 
     /// Whether the key is there, whatever its value.
     pub(super) fn has(&self, name: &str) -> bool {
         self.place(name).is_some()
+    }
+
+    /// Whether the key is there in another spelling, which has been said.
+    pub(super) fn is_meant(&self, name: &str) -> bool {
+        self.meant.iter().any(|meant| meant == name)
     }
 
     /// Where the key stands.

@@ -42,7 +42,7 @@ pub(super) const MOST_CLIENTS: u64 = 100_000;
 /// The most upstreams of a chain.
 pub(super) const MOST_MODELS: usize = 16;
 /// The most calls of a run, so that a slip of the pen does not take the machine's memory.
-pub(super) const MOST_CALLS: f64 = 100_000_000.0;
+pub(super) const MOST_CALLS: f64 = 20_000_000.0;
 
 /// The file itself.
 pub(super) static FILE: Table = Table {

@@ -190,9 +190,11 @@ impl Reader<'_, '_> {
 
     /// The one of these keys that is there.
     pub(super) fn one_of<'k>(&mut self, fields: &Fields, keys: &[&'k str]) -> Option<&'k str> {
-        let there: Vec<&str> = keys.iter().filter(|key| fields.has(key)).copied().collect();
+        let mut there: Vec<&str> = keys.iter().filter(|key| fields.has(key)).copied().collect();
+        there.sort_by_key(|key| fields.place(key));
         match there[..] {
             [one] => Some(one),
+            [] if keys.iter().any(|key| fields.is_meant(key)) => None,
             [] => {
                 self.says(fields.at, &fields.path, format!("expected one of {}", keys.join(", ")));
                 None

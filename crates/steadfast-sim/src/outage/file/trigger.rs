@@ -80,7 +80,7 @@ impl Reader<'_, '_> {
 
     /// The value of a key that this effect cannot do without.
     fn needed(&mut self, fields: &Fields, key: &str) -> Option<f64> {
-        if !fields.has(key) {
+        if !fields.has(key) && !fields.is_meant(key) {
             self.says(fields.at, &fields.path_of(key), "missing: this effect is nothing without it");
         }
         fields.value(key)
