@@ -7,7 +7,8 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// A response came, or the work was done.
     Ok = 0,
-    /// With `--fail`: the response's status was 400 or above. A scenario that differs. Also what could not be printed.
+    /// With `--fail`: the response's status was 400 or above. A scenario that differs, a bound that a
+    /// simulation missed. Also what could not be printed.
     Failed = 1,
     /// The circuit breaker was open.
     CircuitOpen = 10,
@@ -23,7 +24,7 @@ pub(crate) enum Exit {
     Usage = 64,
     /// A file was there already, or could not be written.
     CannotCreate = 73,
-    /// The configuration, or a scenario file, has a problem.
+    /// The configuration, or a file of a scenario or a simulation, has a problem.
     Config = 78,
     /// Ended by an interrupt (Ctrl-C).
     Interrupted = 130,

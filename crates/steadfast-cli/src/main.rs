@@ -14,6 +14,7 @@ mod interrupt;
 mod output;
 mod schema;
 mod settings;
+mod simulate;
 mod test;
 
 use std::future::Future;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         },
         Command::Check(args) => check::run(&args),
         Command::Test(args) => test::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Demo(args) => on_runtime(Builder::new_multi_thread(), demo::run(args)),

@@ -1,7 +1,7 @@
 //! `steadfast schema`: the tables of keys as a JSON Schema, for editors.
 
 use steadfast::config;
-use steadfast_sim::scenario;
+use steadfast_sim::{outage, scenario};
 
 use crate::args::{SchemaArgs, SchemaOf};
 use crate::exit::Exit;
@@ -12,7 +12,9 @@ pub(crate) fn run(args: &SchemaArgs) -> Exit {
     let schema = match (args.of, &args.table) {
         (SchemaOf::Config, table) => config::schema(table.as_deref().unwrap_or_default()).map_err(|it| it.to_string()),
         (SchemaOf::Scenario, None) => Ok(scenario::schema()),
+        (SchemaOf::Simulation, None) => Ok(outage::file::schema()),
         (SchemaOf::Scenario, Some(_)) => Err("a scenario has its tables at the top level".to_owned()),
+        (SchemaOf::Simulation, Some(_)) => Err("a simulation has its tables at the top level".to_owned()),
     };
     let schema = match schema {
         Ok(schema) => schema,

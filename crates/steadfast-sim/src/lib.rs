@@ -10,4 +10,4 @@ pub mod outage;
 pub mod scenario;
 mod world;
 
-pub use world::{Stalled, Task, World};
+pub use world::{Spawner, Stalled, Task, World};

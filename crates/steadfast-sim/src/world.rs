@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use async_executor::LocalExecutor;
@@ -39,7 +40,7 @@ use steadfast::testing::VirtualClock;
 pub struct World {
     clock: VirtualClock,
     // Last, so that tasks are dropped while the clock is there.
-    executor: LocalExecutor<'static>,
+    executor: Rc<LocalExecutor<'static>>,
     seed: u64,
 }
 
@@ -65,7 +66,7 @@ impl std::error::Error for Stalled {}
 impl World {
     /// An empty world at the origin of its clock. All chance in it comes from `seed`.
     pub fn new(seed: u64) -> Self {
-        Self { clock: VirtualClock::new(), executor: LocalExecutor::new(), seed }
+        Self { clock: VirtualClock::new(), executor: Rc::new(LocalExecutor::new()), seed }
     }
 
     /// Its clock: build clients and guards on it (`.clock(world.clock().clone())`), and move it only through the world.
@@ -106,6 +107,11 @@ impl World {
         self.executor.spawn(task)
     }
 
+    /// Starts tasks from inside of tasks.
+    pub fn spawner(&self) -> Spawner {
+        Spawner(Rc::downgrade(&self.executor))
+    }
+
     /// Runs until every task has ended.
     ///
     /// # Errors
@@ -141,6 +147,19 @@ impl World {
     /// Lets everybody run who can without the clock.
     fn settle(&self) {
         while self.executor.try_tick() {}
+    }
+}
+
+/// Starts tasks in a [`World`], for those who live in it and cannot hold on to it.
+#[derive(Clone, Debug)]
+pub struct Spawner(Weak<LocalExecutor<'static>>);
+
+impl Spawner {
+    /// Starts a task. In a world that is gone nothing happens.
+    pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        if let Some(executor) = self.0.upgrade() {
+            executor.spawn(task).detach();
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) const TOP: &str = r#"Start here:
   steadfast check steadfast.toml                      what is wrong, or what applies
   steadfast call billing GET /invoices/7              a call to [upstreams.billing]
   steadfast test scenarios/                           does it behave as these files expect
+  steadfast simulate simulations/                     what an outage does to it, and to other settings
 
 A configuration names each upstream once:
   [upstreams.billing]
@@ -70,10 +71,24 @@ itself, on a clock that does not wait. docs/scenarios.md has the keys.
 
 Exit status: 0 all passed, 1 something differs, 64 usage, 78 a file with problems."#;
 
+/// After the options of `simulate`.
+pub(crate) const SIMULATE: &str = r#"Examples:
+  steadfast simulate simulations/slow.toml
+  steadfast simulate simulations/ --seeds 5
+  steadfast simulate simulations/slow.toml --output csv > slow.csv
+
+A file models an upstream, what befalls it, and who calls it how often. It is lived through by the
+client itself, on a clock that does not wait: without retries, with blind ones, with the settings as
+they are, and with the candidates of the file, all with the same arrivals. Bounds in the file make it
+a test. The same seed gives the same output, to the byte. docs/simulate.md has the keys.
+
+Exit status: 0 all as expected, 1 something missed, 64 usage, 78 a file with problems."#;
+
 /// After the options of `schema`.
 pub(crate) const SCHEMA: &str = r#"Examples:
   steadfast schema > steadfast.schema.json
   steadfast schema scenario > scenario.schema.json
+  steadfast schema simulation > simulation.schema.json
   steadfast schema --table plugin.http > app.schema.json
 
 An editor with taplo (Even Better TOML, for one) then completes keys, shows what they mean, and

@@ -6,6 +6,7 @@
 mod help;
 pub(crate) mod values;
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,7 +34,10 @@ pub(crate) enum Command {
     /// Play scenario files in virtual time, and show what differs from what they expect
     #[command(after_help = help::TEST)]
     Test(TestArgs),
-    /// Print a JSON Schema of configuration or scenario files, for editors
+    /// Live through outages in virtual time, under several policies beside one another
+    #[command(after_help = help::SIMULATE)]
+    Simulate(SimulateArgs),
+    /// Print a JSON Schema of configuration, scenario or simulation files, for editors
     #[command(after_help = help::SCHEMA)]
     Schema(SchemaArgs),
     /// Write a commented steadfast.toml, and the clippy.toml that forbids clients without a deadline
@@ -192,12 +196,42 @@ pub(crate) struct TestArgs {
     pub(crate) output: TestFormat,
 }
 
+/// How the results of simulations are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SimulateFormat {
+    #[default]
+    Text,
+    Json,
+    Csv,
+}
+
+/// Arguments of `steadfast simulate`.
+#[derive(Debug, Args)]
+pub(crate) struct SimulateArgs {
+    /// Simulation files, or directories of them
+    #[arg(required = true, value_name = "FILE|DIR", value_hint = ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Run each policy with so many seeds, and show the mean and the spread
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::seeds)]
+    pub(crate) seeds: NonZero<u32>,
+    /// The first seed [default: the file's, or 1]
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Run so many simulations at once; the results are the same [default: one for each core]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+    /// How to print the results: json prints a line for each file, csv a row for each interval
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) output: SimulateFormat,
+}
+
 /// What a schema describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
     #[default]
     Config,
     Scenario,
+    Simulation,
 }
 
 /// Arguments of `steadfast schema`.

@@ -1,5 +1,6 @@
-//! Readers of single values: durations and rates.
+//! Readers of single values: durations, rates, numbers of seeds.
 
+use std::num::NonZero;
 use std::time::Duration;
 
 /// Prefix of the environment variables unless another is named.
@@ -46,6 +47,14 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(rate) if (0.001..=100_000.0).contains(&rate) => Ok(rate),
         _ => Err(String::from("expected a number from 0.001 to 100000")),
+    }
+}
+
+/// Reads how many seeds: every run is kept until all of a file are done, so that there is a most.
+pub(crate) fn seeds(text: &str) -> Result<NonZero<u32>, String> {
+    match text.parse::<NonZero<u32>>() {
+        Ok(seeds) if seeds.get() <= 100 => Ok(seeds),
+        _ => Err(String::from("expected an integer from 1 to 100")),
     }
 }
 

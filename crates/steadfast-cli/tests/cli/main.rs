@@ -14,6 +14,7 @@ mod init;
 mod overrides;
 mod scenarios;
 mod schema;
+mod simulate;
 mod sockets;
 mod support;
 mod usage;

@@ -62,9 +62,21 @@ impl End for u64 {
     }
 }
 
+impl End for f64 {
+    fn read(text: &str) -> Option<Self> {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
+            && text.bytes().next().is_some_and(|byte| byte.is_ascii_digit());
+        is_plain.then(|| text.parse().ok()).flatten()
+    }
+
+    fn show(self) -> String {
+        self.to_string()
+    }
+}
+
 impl<T: End> Range<T> {
     /// Reads `2s`, `1s..2s`, `1s..`, or `..2s`; the first end is never above the second.
-    pub(super) fn read(text: &str) -> Option<Self>
+    pub(crate) fn read(text: &str) -> Option<Self>
     where
         T: Default,
     {

@@ -68,6 +68,8 @@ pub(super) enum Source {
     Overlay {
         name: String,
         toml: String,
+        /// The names of the tables around `upstreams` and `guards`.
+        below: Vec<String>,
     },
 }
 
@@ -112,8 +114,15 @@ impl Loader {
     /// Also reads `[upstreams.<name>]` and `[guards.<name>]` of this TOML text, key by key over what stands before it, and
     /// over the environment: for a file that is about something else, and brings the settings that it needs. They stand at its
     /// top level, where anything may stand beside them.
-    pub fn overlay(mut self, name: impl Into<String>, toml: impl Into<String>) -> Self {
-        self.sources.push(Source::Overlay { name: name.into(), toml: toml.into() });
+    pub fn overlay(self, name: impl Into<String>, toml: impl Into<String>) -> Self {
+        self.overlay_below(&[], name, toml)
+    }
+
+    /// The same of `upstreams` and `guards` that stand below these tables, from the top level down. Where there is no such
+    /// table, nothing is laid over.
+    pub fn overlay_below(mut self, tables: &[&str], name: impl Into<String>, toml: impl Into<String>) -> Self {
+        let below = tables.iter().map(|table| (*table).to_owned()).collect();
+        self.sources.push(Source::Overlay { name: name.into(), toml: toml.into(), below });
         self
     }
 

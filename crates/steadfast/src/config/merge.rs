@@ -43,8 +43,9 @@ impl Merge {
 
     /// What is laid over all that was said so far.
     pub(super) fn overlays(&mut self, sources: &[Source]) {
-        for source in sources.iter().filter(|source| matches!(source, Source::Overlay { .. })) {
-            let Some(contents) = self.contents(source, &[], Beside::Anything) else { continue };
+        for source in sources {
+            let Source::Overlay { below, .. } = source else { continue };
+            let Some(contents) = self.contents(source, below, Beside::Anything) else { continue };
             for section in contents.sections {
                 match self.index(section.subject, &section.name).and_then(|index| self.sections.get_mut(index)) {
                     Some(below) => below.draft.lay_over(section.draft),
