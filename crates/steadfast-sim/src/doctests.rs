@@ -2,3 +2,6 @@
 
 #[doc = include_str!("../../../docs/scenarios.md")]
 struct Scenarios;
+
+#[doc = include_str!("../../../docs/simulator.md")]
+struct Simulator;
