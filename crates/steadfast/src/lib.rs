@@ -20,6 +20,7 @@
 //! | read a configuration | [`config::Loader`] |
 //! | put another one in force, or other certificates | [`Clients::reload`], [`ServiceClient::reload`]; `Clients::watch`, behind the feature `watch` |
 //! | learn why a call ended as it did | [`Report`], on every [`Response`] and [`Error`] |
+//! | have it counted | `metrics`, behind the feature of that name |
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
@@ -47,6 +48,7 @@ pub mod pieces;
 mod policies;
 pub mod report;
 mod snapshot;
+mod telemetry;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod timer;
@@ -70,3 +72,5 @@ pub use snapshot::Snapshot;
 pub use steadfast_http::problem::ProblemDetails;
 pub use steadfast_http::{BaseUrl, CallContext, Fault, Sent, TraceContext, encode_segment};
 pub use steadfast_policy as policy;
+#[cfg(feature = "metrics")]
+pub use telemetry::metrics;
