@@ -2,7 +2,7 @@
 //! dashboard and the alert rules are checked against.
 //!
 //! Labels have closed sets of values, but for `upstream`, whose values are names out of a configuration or the code. So
-//! the number of time series is known: about a hundred for each name.
+//! the number of time series is known for each name: 70 counters and gauges, and 6 histograms with 19 each in Prometheus.
 
 use std::fmt;
 

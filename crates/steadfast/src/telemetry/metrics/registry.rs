@@ -46,13 +46,17 @@ struct Entries {
 /// The least number of entries that is worth a look.
 const LEAST_ROOM: usize = 64;
 
-pub(super) static REGISTRY: Registry = Registry {
-    names: Mutex::new(BTreeMap::new()),
-    observed: Mutex::new(Entries { all: Vec::new(), room: LEAST_ROOM }),
-    shown: Mutex::new(BTreeMap::new()),
-};
+pub(super) static REGISTRY: Registry = Registry::new();
 
 impl Registry {
+    const fn new() -> Self {
+        Self {
+            names: Mutex::new(BTreeMap::new()),
+            observed: Mutex::new(Entries { all: Vec::new(), room: LEAST_ROOM }),
+            shown: Mutex::new(BTreeMap::new()),
+        }
+    }
+
     /// A meter under this name, or under [`OTHER`] where there are too many names.
     pub(super) fn meter(&self, name: &Arc<str>) -> Arc<Meter> {
         Meter::new(self.bounded(name))
@@ -108,4 +112,50 @@ impl Registry {
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_end_are_counted_as_other() {
+        let registry = Registry::new();
+        for number in 0..MOST_NAMES {
+            let name = Arc::from(format!("tenant-{number}"));
+            assert_eq!(*registry.meter(&name).name(), name);
+        }
+        assert_eq!(&**registry.meter(&Arc::from("one more")).name(), OTHER);
+        assert_eq!(&**registry.shared_meter(&Arc::from("and another")).name(), OTHER);
+        assert_eq!(&**registry.meter(&Arc::from("tenant-7")).name(), "tenant-7", "who was there before is still known");
+        assert!(lock(&registry.names).len() <= MOST_NAMES);
+    }
+
+    struct Nothing;
+
+    impl Observed for Nothing {
+        fn meter(&self) -> Option<&Meter> {
+            None
+        }
+
+        fn snapshot(&self) -> Snapshot {
+            unreachable!("nobody looks")
+        }
+
+        fn total_timeout(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+
+    #[test]
+    fn those_that_are_gone_are_forgotten() {
+        let registry = Registry::new();
+        let stays = Arc::new(Nothing);
+        registry.observe(Arc::downgrade(&stays) as Weak<dyn Observed>);
+        for _ in 0..10_000 {
+            registry.observe(Arc::downgrade(&Arc::new(Nothing)) as Weak<dyn Observed>);
+            assert!(registry.observed().len() <= LEAST_ROOM);
+        }
+        assert_eq!(registry.observed().iter().filter_map(Weak::upgrade).count(), 1);
+    }
 }
