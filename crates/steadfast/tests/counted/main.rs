@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod calls;
+mod ops;
+mod queries;
 mod recorder;
 mod upstreams;
 mod world;
