@@ -70,7 +70,7 @@ fn wrong_matcher(metric: &Metric, matcher: &str) -> Option<String> {
     }
     let Some(known) = metric.labels.iter().find(|known| known.name() == label) else { return wrong() };
     let value = value.trim_start_matches(['=', '!', '~']).trim_matches('"');
-    let Some(values) = Label::values(*known) else { return None };
+    let values = Label::values(*known)?;
     let is_known = |value: &str| value.starts_with('$') || values.contains(&value);
     if value.split('|').all(is_known) { None } else { wrong() }
 }

@@ -7,12 +7,15 @@ use std::sync::{Arc, Mutex};
 use metrics::{Counter, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use steadfast::metrics::Kind;
 
+/// Kind, unit, and words.
+type Description = (Kind, Option<Unit>, SharedString);
+
 #[derive(Default)]
 pub(crate) struct Kept {
     counters: Mutex<HashMap<Key, Arc<AtomicU64>>>,
     gauges: Mutex<HashMap<Key, Arc<AtomicU64>>>,
     histograms: Mutex<HashMap<Key, Arc<Values>>>,
-    described: Mutex<HashMap<KeyName, (Kind, Option<Unit>, SharedString)>>,
+    described: Mutex<HashMap<KeyName, Description>>,
 }
 
 #[derive(Default)]
@@ -63,7 +66,7 @@ impl Kept {
         keys
     }
 
-    pub(crate) fn description(&self, name: &'static str) -> Option<(Kind, Option<Unit>, SharedString)> {
+    pub(crate) fn description(&self, name: &'static str) -> Option<Description> {
         self.described.lock().unwrap().get(&KeyName::from(name)).cloned()
     }
 
