@@ -6,8 +6,8 @@ use std::pin::pin;
 use futures_util::future::{join, select};
 use metrics::{Key, with_local_recorder};
 use steadfast::metrics::{TABLE, refresh};
-use steadfast::testing::{Script, Step, VirtualClock};
-use steadfast::{CircuitBreaker, Guard, Guards, ServiceClient, retry};
+use steadfast::testing::{Step, VirtualClock};
+use steadfast::{CircuitBreaker, Guard, Guards, retry};
 
 use crate::recorder::Kept;
 use crate::world::{World, secs, world};
@@ -33,21 +33,6 @@ fn c5_1_gauges_show_what_is_in_flight_and_zero_once_the_client_is_gone() {
     assert_eq!(kept.gauge("steadfast.bulkhead.in_use", &[name]), 0.0);
     assert_eq!(kept.gauge("steadfast.bulkhead.limit", &[name]), 0.0);
     assert_eq!(kept.gauge("steadfast.circuit_breaker.state", &[name, ("state", "closed")]), 0.0);
-}
-
-#[test]
-fn a_client_that_was_built_before_the_recorder_counts_from_the_next_refresh_on() {
-    let (clock, kept) = (VirtualClock::new(), Kept::new());
-    let script = Script::new(clock.clone(), (0..2).map(|_| Step::status(200)));
-    let builder = ServiceClient::builder("http://billing.test").name("early").clock(clock.clone()).transport(script);
-    let client = builder.build().unwrap();
-    let get = || clock.run(client.get("/x").send()).unwrap().unwrap();
-    get();
-    with_local_recorder(&kept, refresh);
-    let calls = || kept.count("steadfast.calls", &[("upstream", "early"), ("ended", "response")]);
-    assert_eq!(calls(), 0);
-    get();
-    assert_eq!(calls(), 1);
 }
 
 #[test]

@@ -78,6 +78,7 @@ pub fn refresh() {
         for (name, gauges) in &now {
             gauges.show(recorder, name);
         }
-        *lock(&REGISTRY.shown) = now;
+        // Added to and not replaced: another thread may have shown more in the meantime.
+        lock(&REGISTRY.shown).extend(now);
     });
 }
