@@ -1,5 +1,6 @@
 //! Metrics through the facade of the crate [`metrics`](https://docs.rs/metrics), which any recorder can be behind: the
-//! endpoint of `steadfast-axum` (feature `prometheus`), or an exporter of one's own.
+//! endpoint of `steadfast-axum` (feature `prometheus`), OpenTelemetry (`OpenTelemetry`, with the feature `otel`), or an
+//! exporter of one's own.
 //!
 //! Counters and histograms are written while calls run. Their handles are asked for once, when a client or guard is built,
 //! so that a call looks nothing up and allocates nothing. Gauges are read off the snapshots when [`refresh`] is called:
@@ -27,12 +28,16 @@
 mod gauges;
 mod handles;
 mod names;
+#[cfg(feature = "otel")]
+mod otel;
 mod registry;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 pub use names::{Kind, Label, Metric, SECONDS, TABLE};
+#[cfg(feature = "otel")]
+pub use otel::OpenTelemetry;
 pub use registry::{MOST_NAMES, OTHER};
 
 use gauges::Gauges;
