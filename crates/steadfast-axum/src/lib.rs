@@ -61,7 +61,7 @@ mod shed;
 pub use context::{ContextFuture, ContextLayer, ContextService};
 pub use health::Health;
 #[cfg(feature = "prometheus")]
-pub use prometheus::{AlreadyInstalled, MOST_SERIES, Prometheus};
+pub use prometheus::{MOST_SERIES, Prometheus};
 pub use readiness::{Breaker, Readiness};
 pub use readiness::{CheckReport, CheckStatus, Overall, ReadinessBuilder, ReadinessError, ReadyReport};
 pub use shed::{ShedFuture, ShedLayer, ShedService, ShedSnapshot};

@@ -9,7 +9,7 @@ mod recorder;
 use std::sync::Arc;
 
 use steadfast::ServiceClient;
-use steadfast::metrics::refresh;
+use steadfast::metrics::{install, refresh};
 use steadfast::testing::{Script, Step, VirtualClock};
 
 use recorder::Kept;
@@ -31,6 +31,8 @@ fn a_client_that_was_built_before_the_recorder_counts_from_the_next_refresh_on()
     assert_eq!(kept.sum("steadfast.calls", "early"), 0);
     refresh();
     get();
+    let refused = install(Kept::new()).unwrap_err();
+    assert_eq!(refused.to_string(), "this process has a recorder for its metrics already, and can have no second one");
     assert_eq!(kept.sum("steadfast.calls", "early"), 1);
     assert_eq!(kept.gauge("steadfast.bulkhead.limit", &[("upstream", "early")]), 50.0);
 }

@@ -11,7 +11,6 @@ mod series;
 mod text;
 
 use std::convert::Infallible;
-use std::error::Error;
 use std::fmt;
 use std::future::{Ready, ready};
 use std::sync::Arc;
@@ -22,6 +21,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response};
 use http_body_util::Full;
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use steadfast::metrics::AlreadyInstalled;
 use tower_service::Service;
 
 pub use series::MOST_SERIES;
@@ -78,8 +78,7 @@ impl Prometheus {
     /// # Errors
     /// The process has a recorder already; it can have no second one.
     pub fn install(self) -> Result<Self, AlreadyInstalled> {
-        metrics::set_global_recorder(self.clone()).map_err(|_| AlreadyInstalled(()))?;
-        steadfast::metrics::refresh();
+        steadfast::metrics::install(self.clone())?;
         Ok(self)
     }
 
@@ -143,15 +142,3 @@ impl fmt::Debug for Prometheus {
         f.debug_struct("Prometheus").field("series", &self.0.len()).finish()
     }
 }
-
-/// The process has a recorder for its metrics already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AlreadyInstalled(());
-
-impl fmt::Display for AlreadyInstalled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("this process has a recorder for its metrics already, and can have no second one")
-    }
-}
-
-impl Error for AlreadyInstalled {}

@@ -6,8 +6,8 @@
 //! so that a call looks nothing up and allocates nothing. Gauges are read off the snapshots when [`refresh`] is called:
 //! once for each scrape, or every few seconds where metrics are pushed.
 //!
-//! Install the recorder before clients are built. Whatever was built before it counts from the next [`refresh`] on, and
-//! nothing of the time before. A recorder is asked once: one that drops time series that were idle for a while forgets
+//! Install the recorder before clients are built, with [`install`] or in its own way. Whatever was built before it counts
+//! from the next [`refresh`] on ([`install`] does one), and nothing of the time before. A recorder is asked once: one that drops time series that were idle for a while forgets
 //! those of a handle, too, so leave them out of that.
 //!
 //! The label `upstream` is the name of a client or a guard; several of one name count as one. The guards of a
@@ -33,6 +33,8 @@ mod otel;
 mod registry;
 
 use std::collections::BTreeMap;
+use std::error::Error as StdError;
+use std::fmt;
 use std::sync::{Arc, Weak};
 
 pub use names::{Kind, Label, Metric, SECONDS, TABLE};
@@ -42,6 +44,7 @@ pub use registry::{MOST_NAMES, OTHER};
 
 use gauges::Gauges;
 pub(crate) use handles::{Handles, Meter};
+use metrics::Recorder;
 pub(crate) use registry::Observed;
 use registry::{REGISTRY, lock};
 
@@ -60,6 +63,29 @@ pub(crate) fn observe<T: Observed + 'static>(observed: &Arc<T>) {
     let observed: Weak<T> = Arc::downgrade(observed);
     REGISTRY.observe(observed);
 }
+
+/// Makes this the recorder of the process: from here on whatever is counted through the facade goes to it. Clients and
+/// guards that were built before count from now on.
+///
+/// # Errors
+/// The process has a recorder already; it can have no second one.
+pub fn install(recorder: impl Recorder + Sync + 'static) -> Result<(), AlreadyInstalled> {
+    metrics::set_global_recorder(recorder).map_err(|_| AlreadyInstalled(()))?;
+    refresh();
+    Ok(())
+}
+
+/// The process has a recorder for its metrics already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlreadyInstalled(());
+
+impl fmt::Display for AlreadyInstalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this process has a recorder for its metrics already, and can have no second one")
+    }
+}
+
+impl StdError for AlreadyInstalled {}
 
 /// Sets every gauge to what is the case now, at the recorder that is installed; and has those clients and guards counted
 /// that were built before it was.

@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use metrics::{
-    Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SetRecorderError,
-    SharedString, Unit,
+    Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString, Unit,
 };
 use opentelemetry::KeyValue;
 use opentelemetry::metrics as otel;
 
+use super::AlreadyInstalled;
 use super::names::SECONDS;
 use super::registry::lock;
 
@@ -42,14 +42,12 @@ impl OpenTelemetry {
         }
     }
 
-    /// Makes it the recorder of the process. Clients that were built before count from now on.
+    /// Makes it the recorder of the process: see [`install`](super::install).
     ///
     /// # Errors
     /// The process has a recorder already; it can have no second one.
-    pub fn install(self) -> Result<(), SetRecorderError<Self>> {
-        metrics::set_global_recorder(self)?;
-        super::refresh();
-        Ok(())
+    pub fn install(self) -> Result<(), AlreadyInstalled> {
+        super::install(self)
     }
 
     fn describe(&self, name: KeyName, unit: Option<Unit>, help: SharedString) {
