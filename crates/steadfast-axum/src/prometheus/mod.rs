@@ -40,12 +40,12 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; c
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // Before the clients are built, so that nothing is missed.
 /// let prometheus = Prometheus::new().install()?;
-/// let billing = ServiceClient::builder("http://localhost:8010").name("billing").build()?;
+/// let invoices = ServiceClient::builder("http://localhost:8011").name("invoices").build()?;
 ///
 /// let service: Router = Router::new().route_service("/metrics", prometheus.clone());
 /// # let _ = service;
-/// assert!(prometheus.render().contains("steadfast_circuit_breaker_state{upstream=\"billing\",state=\"closed\"} 1"));
-/// # drop(billing);
+/// assert!(prometheus.render().contains("steadfast_circuit_breaker_state{upstream=\"invoices\",state=\"closed\"} 1"));
+/// # drop(invoices);
 /// # Ok(())
 /// # }
 /// ```

@@ -5,9 +5,10 @@ use std::pin::pin;
 
 use futures_util::future::{join, select};
 use metrics::{Key, with_local_recorder};
+use steadfast::config::Loader;
 use steadfast::metrics::{TABLE, refresh};
 use steadfast::testing::{Step, VirtualClock};
-use steadfast::{CircuitBreaker, Guard, Guards, retry};
+use steadfast::{CircuitBreaker, Clients, Guard, Guards, retry};
 
 use crate::recorder::Kept;
 use crate::world::{World, secs, world};
@@ -33,6 +34,30 @@ fn c5_1_gauges_show_what_is_in_flight_and_zero_once_the_client_is_gone() {
     assert_eq!(kept.gauge("steadfast.bulkhead.in_use", &[name]), 0.0);
     assert_eq!(kept.gauge("steadfast.bulkhead.limit", &[name]), 0.0);
     assert_eq!(kept.gauge("steadfast.circuit_breaker.state", &[name, ("state", "closed")]), 0.0);
+}
+
+/// 9.5: what a reload changes is what the next refresh shows.
+#[test]
+fn c9_5_gauges_follow_a_reload_and_a_pool_of_ours_has_its_own() {
+    let load = |more: &str| {
+        let text = format!("[upstreams.reloaded]\nbase_url = 'http://127.0.0.1:9'\n{more}");
+        Loader::new().text("app.toml", &text).load().unwrap()
+    };
+    let kept = Kept::new();
+    let clients = with_local_recorder(&kept, || Clients::new(&load("")).unwrap());
+    with_local_recorder(&kept, refresh);
+    let name = ("upstream", "reloaded");
+    let limits = || ["steadfast.call.timeout", "steadfast.bulkhead.limit"].map(|gauge| kept.gauge(gauge, &[name]));
+    assert_eq!(limits(), [30.0, 50.0]);
+    assert_eq!(kept.gauge("steadfast.pool.connections", &[name, ("state", "idle")]), 0.0);
+    assert_eq!(kept.gauge("steadfast.pool.connections", &[name, ("state", "busy")]), 0.0);
+    clients.reload(&load("total_timeout = 7\nmax_concurrent = 3\n")).unwrap();
+    with_local_recorder(&kept, refresh);
+    assert_eq!(limits(), [7.0, 3.0]);
+    let without = "[upstreams.another]\nbase_url = 'http://127.0.0.1:9'";
+    clients.reload(&Loader::new().text("app.toml", without).load().unwrap()).unwrap();
+    with_local_recorder(&kept, refresh);
+    assert_eq!(limits(), [0.0, 0.0], "nobody holds it any more");
 }
 
 #[test]
