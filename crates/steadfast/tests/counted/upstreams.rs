@@ -11,7 +11,7 @@ use steadfast::testing::{Step, VirtualClock};
 use steadfast::{CircuitBreaker, Clients, Guard, Guards, retry};
 
 use crate::recorder::Kept;
-use crate::world::{World, secs, world};
+use crate::world::{World, refresh_at, secs, world};
 
 #[test]
 fn c5_1_gauges_show_what_is_in_flight_and_zero_once_the_client_is_gone() {
@@ -30,7 +30,7 @@ fn c5_1_gauges_show_what_is_in_flight_and_zero_once_the_client_is_gone() {
     assert_eq!(kept.gauge("steadfast.call.timeout", &[name]), 30.0);
     let World { kept, client, .. } = world;
     drop(client);
-    with_local_recorder(&kept, refresh);
+    refresh_at(&kept);
     assert_eq!(kept.gauge("steadfast.bulkhead.in_use", &[name]), 0.0);
     assert_eq!(kept.gauge("steadfast.bulkhead.limit", &[name]), 0.0);
     assert_eq!(kept.gauge("steadfast.circuit_breaker.state", &[name, ("state", "closed")]), 0.0);
@@ -45,18 +45,18 @@ fn c9_5_gauges_follow_a_reload_and_a_pool_of_ours_has_its_own() {
     };
     let kept = Kept::new();
     let clients = with_local_recorder(&kept, || Clients::new(&load("")).unwrap());
-    with_local_recorder(&kept, refresh);
+    refresh_at(&kept);
     let name = ("upstream", "reloaded");
     let limits = || ["steadfast.call.timeout", "steadfast.bulkhead.limit"].map(|gauge| kept.gauge(gauge, &[name]));
     assert_eq!(limits(), [30.0, 50.0]);
     assert_eq!(kept.gauge("steadfast.pool.connections", &[name, ("state", "idle")]), 0.0);
     assert_eq!(kept.gauge("steadfast.pool.connections", &[name, ("state", "busy")]), 0.0);
     clients.reload(&load("total_timeout = 7\nmax_concurrent = 3\n")).unwrap();
-    with_local_recorder(&kept, refresh);
+    refresh_at(&kept);
     assert_eq!(limits(), [7.0, 3.0]);
     let without = "[upstreams.another]\nbase_url = 'http://127.0.0.1:9'";
     clients.reload(&Loader::new().text("app.toml", without).load().unwrap()).unwrap();
-    with_local_recorder(&kept, refresh);
+    refresh_at(&kept);
     assert_eq!(limits(), [0.0, 0.0], "nobody holds it any more");
 }
 
@@ -84,8 +84,8 @@ fn guards_of_one_kind_count_as_one_whatever_their_keys() {
                 clock.run(guard.call(|| async { Err::<(), _>(io::Error::other("no")) })).unwrap().unwrap_err();
             }
         }
-        refresh();
     });
+    refresh_at(&kept);
     for name in ["hosts", "guards", "partners"] {
         assert_eq!(kept.sum("steadfast.calls", name), 50, "{name}");
         let name = ("upstream", name);
@@ -104,7 +104,7 @@ fn c11_8_guards_that_are_forgotten_are_gone_from_the_gauges() {
     with_local_recorder(&kept, || {
         for number in 0..100 {
             guards.get(&format!("tenant-{number}")).unwrap();
-            refresh();
+            refresh_at(&kept);
         }
     });
     let closed = [("upstream", "forgotten"), ("state", "closed")];

@@ -1,7 +1,7 @@
 //! A client over a scripted upstream whose calls are counted by a recorder of its own. Each test has a name of its own for
 //! its upstream: gauges are sums over all of the process that share one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use metrics::with_local_recorder;
@@ -48,6 +48,14 @@ impl World {
     }
 
     pub(crate) fn refresh(&self) {
-        with_local_recorder(&self.kept, refresh);
+        refresh_at(&self.kept);
     }
+}
+
+/// Refreshes what this recorder shows. One test at a time: while one is looked at by another's refresh, a client that is gone
+/// is not gone yet.
+pub(crate) fn refresh_at(kept: &Arc<Kept>) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    with_local_recorder(kept, refresh);
 }
