@@ -5,6 +5,7 @@
 //! | let the service's calls inherit from the request: id, trace, bearer, deadline | [`ContextLayer`] |
 //! | tell the caller which answers are stand-ins | [`ContextLayer`] again, by the header `X-Degraded` |
 //! | answer `/health` and `/ready` | [`Health`], [`Readiness`] |
+//! | answer `/metrics` | `Prometheus`, behind the feature `prometheus` |
 //! | turn requests away that cannot be served in time | [`ShedLayer`] |
 //! | let an error of a call be the answer | return [`steadfast::Error`] or [`steadfast::GuardError`] from a handler (feature `axum`, on by default), or send [`to_problem`](steadfast::Error::to_problem)`().to_response()` |
 //!
@@ -52,11 +53,15 @@ mod degraded;
 mod doctests;
 mod health;
 mod ids;
+#[cfg(feature = "prometheus")]
+mod prometheus;
 mod readiness;
 mod shed;
 
 pub use context::{ContextFuture, ContextLayer, ContextService};
 pub use health::Health;
+#[cfg(feature = "prometheus")]
+pub use prometheus::{MOST_SERIES, Prometheus};
 pub use readiness::{Breaker, Readiness};
 pub use readiness::{CheckReport, CheckStatus, Overall, ReadinessBuilder, ReadinessError, ReadyReport};
 pub use shed::{ShedFuture, ShedLayer, ShedService, ShedSnapshot};

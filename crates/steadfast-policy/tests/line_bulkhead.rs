@@ -19,7 +19,7 @@ fn c5_1_the_default_is_fifty_slots_and_half_a_second() {
     let held: Vec<_> = (0..50).map(|_| admitted(line.enter(at(0), "", FAR))).collect();
     let (_, asks_at) = queued(line.enter(at(0), "", FAR));
     assert_eq!(asks_at, at(500));
-    assert_eq!(line.snapshot(at(0)), LineSnapshot { in_use: 50, queued: 1, keys: 0 });
+    assert_eq!(line.snapshot(at(0)), LineSnapshot { in_use: 50, slots: 50, queued: 1, keys: 0 });
     drop(held);
 }
 
@@ -78,7 +78,7 @@ fn c5_1_first_in_first_out() {
         held = admitted(line.poll(now, ticket));
     }
     assert!(line.release(at(100), held));
-    assert_eq!(line.snapshot(at(100)), LineSnapshot { in_use: 0, queued: 0, keys: 0 });
+    assert_eq!(line.snapshot(at(100)), LineSnapshot { in_use: 0, slots: 1, queued: 0, keys: 0 });
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn c6_3_who_leaves_gives_everything_back() {
     assert_eq!(wakes(&mut line), [c]);
     let held = admitted(line.poll(at(6), c));
     assert!(line.release(at(7), held));
-    assert_eq!(line.snapshot(at(7)), LineSnapshot { in_use: 0, queued: 0, keys: 0 });
+    assert_eq!(line.snapshot(at(7)), LineSnapshot { in_use: 0, slots: 1, queued: 0, keys: 0 });
 }
 
 /// A90

@@ -111,7 +111,7 @@ fn c6_2_a_waiter_for_a_place_holds_no_slot() {
     start(&mut line, at(0), "a");
     start(&mut line, at(0), "a");
     queued(line.enter(at(0), "a", FAR));
-    assert_eq!(line.snapshot(at(0)), LineSnapshot { in_use: 0, queued: 1, keys: 1 });
+    assert_eq!(line.snapshot(at(0)), LineSnapshot { in_use: 0, slots: 1, queued: 1, keys: 1 });
     // Nor does a key without places hold up another.
     start(&mut line, at(1), "b");
     start(&mut line, at(1), "");

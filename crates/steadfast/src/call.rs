@@ -376,6 +376,7 @@ impl<'a> Call<'a> {
             if reason == WaitReason::RateLimit {
                 self.upstream.clock.note_sleep(duration);
             }
+            self.upstream.events.waited(reason, duration);
             self.before().push_wait(WaitRecord { start, duration, reason });
         }
     }

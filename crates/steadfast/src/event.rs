@@ -11,6 +11,9 @@ use steadfast_policy::breaker::Transition;
 
 use crate::error::ErrorKind;
 use crate::report::{AttemptRecord, Ended, WaitReason};
+use crate::telemetry::Handles;
+#[cfg(feature = "metrics")]
+use crate::telemetry::metrics::Meter;
 
 /// Something that happened to a call, or to an upstream's state.
 #[derive(Clone, Debug)]
@@ -93,24 +96,60 @@ pub enum Event {
 /// Where events go: to the log, and to whoever listens. Called on the calling task, outside of every lock: a hook may
 /// read snapshots, and should return soon. One that panics is noted in the log, and changes nothing.
 #[derive(Clone, Default)]
-pub(crate) struct EventHook(Option<Arc<Hook>>);
+pub(crate) struct EventHook {
+    hook: Option<Arc<Hook>>,
+    #[cfg(feature = "metrics")]
+    meter: Option<Arc<Meter>>,
+}
 
 type Hook = dyn Fn(&Event) + Send + Sync;
 
 impl EventHook {
-    pub(crate) fn new(hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(hook)))
+    /// The same, with another hook.
+    pub(crate) fn with(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
+        self.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Has everything counted by this meter.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn count_in(&mut self, meter: Arc<Meter>) {
+        self.meter = Some(meter);
+    }
+
+    /// Where it counts, if it does.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn meter(&self) -> Option<&Meter> {
+        self.meter.as_deref()
+    }
+
+    /// The handles, if anybody counts.
+    #[cfg(feature = "metrics")]
+    #[inline]
+    fn handles(&self) -> Option<&Handles> {
+        self.meter.as_ref()?.handles()
+    }
+
+    /// Nobody counts: the feature is off.
+    #[cfg(not(feature = "metrics"))]
+    #[inline]
+    fn handles(&self) -> Option<&Handles> {
+        None
     }
 
     /// Tells what `event` makes, if anybody could hear it.
     #[cold]
     pub(crate) fn emit(&self, event: impl FnOnce() -> Event) {
-        if self.0.is_none() && !tracing::enabled!(tracing::Level::WARN) {
+        let handles = self.handles();
+        if handles.is_none() && self.hook.is_none() && !tracing::enabled!(tracing::Level::WARN) {
             return;
         }
         let event = event();
+        if let Some(handles) = handles {
+            handles.count(&event);
+        }
         log(&event);
-        let Some(hook) = &self.0 else { return };
+        let Some(hook) = &self.hook else { return };
         let _in_hook = InHook(HOOK.replace(true));
         // Events are told while permits and slots change hands, and while calls are dropped: a hook that panics must not
         // lose any, nor end the process with a panic inside a panic.
@@ -122,14 +161,23 @@ impl EventHook {
     /// Whether anybody hears of what happens on every call.
     #[inline(always)]
     pub(crate) fn hears_all(&self) -> bool {
-        self.0.is_some() || tracing::enabled!(tracing::Level::DEBUG)
+        self.hook.is_some() || self.handles().is_some() || tracing::enabled!(tracing::Level::DEBUG)
     }
 
     /// The same for what happens on every call, which the log shows at its finest levels only.
     #[inline]
     pub(crate) fn emit_fine(&self, event: impl FnOnce() -> Event) {
-        if self.hears_all() {
+        if self.hook.is_some() || tracing::enabled!(tracing::Level::DEBUG) {
             self.emit(event);
+        } else if let Some(handles) = self.handles() {
+            handles.count(&event());
+        }
+    }
+
+    /// Tells that a call waited; only metrics are told, as the report says it of each call.
+    pub(crate) fn waited(&self, reason: WaitReason, duration: Duration) {
+        if let Some(handles) = self.handles() {
+            handles.count_wait(reason, duration);
         }
     }
 }
@@ -188,6 +236,6 @@ fn log(event: &Event) {
 
 impl fmt::Debug for EventHook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "EventHook(set)" } else { "EventHook(none)" })
+        f.write_str(if self.hook.is_some() { "EventHook(set)" } else { "EventHook(none)" })
     }
 }

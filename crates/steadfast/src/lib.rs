@@ -21,6 +21,7 @@
 //! | put another one in force, or other certificates | [`Clients::reload`], [`ServiceClient::reload`]; `Clients::watch`, behind the feature `watch` |
 //! | learn why a call ended as it did | [`Report`], on every [`Response`] and [`Error`] |
 //! | see calls in logs and traces | [`telemetry`]; OpenTelemetry behind the feature `otel` |
+//! | have them counted | `metrics`, behind the feature of that name |
 //! | test without waiting | `testing`, behind the feature of that name |
 
 mod admission;
@@ -75,3 +76,5 @@ pub use snapshot::Snapshot;
 pub use steadfast_http::problem::ProblemDetails;
 pub use steadfast_http::{BaseUrl, CallContext, Fault, Sent, TraceContext, encode_segment};
 pub use steadfast_policy as policy;
+#[cfg(feature = "metrics")]
+pub use telemetry::metrics;

@@ -166,6 +166,12 @@ impl Policies {
         self.longest_call = self.longest_call.max(total_timeout);
     }
 
+    /// The longest that any call may have had.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn longest_call(&self) -> Duration {
+        self.longest_call
+    }
+
     pub(crate) fn is_any_running(&self) -> bool {
         self.running > 0
     }

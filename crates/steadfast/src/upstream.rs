@@ -18,6 +18,8 @@ use crate::event::{Event, EventHook};
 use crate::park::Bell;
 use crate::policies::{Policies, Untold};
 use crate::snapshot::Snapshot;
+#[cfg(feature = "metrics")]
+use crate::telemetry::metrics::{self, Meter};
 #[cfg(feature = "otel")]
 use crate::telemetry::otel;
 use crate::timer::{self, Timer};
@@ -183,6 +185,22 @@ impl Upstream {
             }
         };
         timer::until(pin!(all_ended), pin!(Timer::with(bell)), &self.clock, limit).await;
+    }
+}
+
+/// Guards and layers, whose limits stay as they were built.
+#[cfg(feature = "metrics")]
+impl metrics::Observed for Upstream {
+    fn meter(&self) -> Option<&Meter> {
+        self.events.meter()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Self::snapshot(self)
+    }
+
+    fn total_timeout(&self) -> Duration {
+        self.lock().longest_call()
     }
 }
 

@@ -129,6 +129,8 @@ pub enum Refusal {
 pub struct LineSnapshot {
     /// Slots that are taken, by attempts or by waiters to which they were just handed over.
     pub in_use: u32,
+    /// Slots that there are; `u32::MAX` where there is no limit. Fewer than are in use after a change of the settings.
+    pub slots: u32,
     /// Waiters that have not been granted a slot.
     pub queued: u32,
     /// Keys that are kept, beside `""`.
@@ -357,7 +359,12 @@ impl Line {
     /// given its slot yet.
     pub fn snapshot(&self, now: Time) -> LineSnapshot {
         let now = now.max(self.now);
-        LineSnapshot { in_use: self.slots.in_use(now), queued: self.waiters.in_line(now), keys: self.keys.len() }
+        LineSnapshot {
+            in_use: self.slots.in_use(now),
+            slots: self.slots.limit(),
+            queued: self.waiters.in_line(now),
+            keys: self.keys.len(),
+        }
     }
 }
 

@@ -421,6 +421,7 @@ impl Model {
         let now = now.max(self.now);
         LineSnapshot {
             in_use: self.held().filter(|holding| holding.ends > now).count() as u32,
+            slots: self.config.slots,
             queued: self.in_line().into_iter().filter(|&i| self.waiters[i].deadline > now).count() as u32,
             keys: self.keys().len(),
         }

@@ -146,7 +146,7 @@ impl ClientBuilder {
     /// may take snapshots. One that panics is noted in the log, and the call goes on. One that holds a clone of the client
     /// keeps it alive for ever.
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        self.events = EventHook::new(hook);
+        self.events = self.events.with(hook);
         self
     }
 
@@ -185,16 +185,20 @@ impl ClientBuilder {
     /// a proxy that cannot be used.
     pub fn build(self) -> Result<ServiceClient, BuildError> {
         let (live, parts) = self.assemble(|_| {})?;
-        Ok(ServiceClient(Arc::new(Handle {
+        let handle = Arc::new(Handle {
             upstream: Arc::clone(&live.upstream),
             live: ArcSwap::from_pointee(live),
             parts,
             reloading: Mutex::new(()),
-        })))
+        });
+        #[cfg(feature = "metrics")]
+        crate::telemetry::metrics::observe(&handle);
+        Ok(ServiceClient(handle))
     }
 
     /// What a client or a layer consists of. `adjust` has the last word on how the policies are set up.
-    pub(crate) fn assemble(self, adjust: impl FnOnce(&mut Setup)) -> Result<(Shared, Parts), BuildError> {
+    #[cfg_attr(not(feature = "metrics"), expect(unused_mut, reason = "metrics count under the client's name"))]
+    pub(crate) fn assemble(mut self, adjust: impl FnOnce(&mut Setup)) -> Result<(Shared, Parts), BuildError> {
         let settings = match self.settings {
             Source::Builder(builder) => builder.build().map_err(BuildError::Settings)?,
             Source::Ready(settings, fixed) if fixed.is_empty() => *settings,
@@ -208,7 +212,10 @@ impl ClientBuilder {
             is_part: false,
         };
         adjust(&mut setup);
-        let upstream = Arc::new(Upstream::new(Arc::from(settings.name.as_str()), setup, self.clock, self.events));
+        let name = Arc::from(settings.name.as_str());
+        #[cfg(feature = "metrics")]
+        self.events.count_in(crate::telemetry::metrics::meter(&name));
+        let upstream = Arc::new(Upstream::new(name, setup, self.clock, self.events));
         let live = self.parts.make(&upstream, settings, None)?;
         upstream.allow_calls_of(live.rules.total_timeout);
         Ok((live, self.parts))

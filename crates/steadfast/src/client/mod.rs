@@ -33,6 +33,8 @@ use steadfast_policy::Time;
 
 use crate::config::Settings;
 use crate::snapshot::Snapshot;
+#[cfg(feature = "metrics")]
+use crate::telemetry::metrics;
 use crate::transport::Transport;
 use crate::transport::decode::Codings;
 use crate::upstream::{Rules as CallRules, Upstream};
@@ -90,6 +92,14 @@ pub(crate) struct Shared {
     pub(crate) hooks: Hooks,
 }
 
+impl Handle {
+    fn snapshot(&self) -> Snapshot {
+        let mut snapshot = self.upstream.snapshot();
+        snapshot.pool = self.live.load().transport.snapshot();
+        snapshot
+    }
+}
+
 impl ServiceClient {
     /// A client of the upstream at this URL, without any file. Every key of the configuration is a method.
     pub fn builder(base_url: &str) -> ClientBuilder {
@@ -115,9 +125,7 @@ impl ServiceClient {
 
     /// The state of the circuit breaker, the budget, the line and the pool. Taking it changes nothing.
     pub fn snapshot(&self) -> Snapshot {
-        let mut snapshot = self.0.upstream.snapshot();
-        snapshot.pool = self.0.live.load().transport.snapshot();
-        snapshot
+        self.0.snapshot()
     }
 
     /// Opens the breaker until [`reset_breaker`](Self::reset_breaker): for an operator who knows better.
@@ -156,6 +164,21 @@ impl ServiceClient {
         let limit = self.0.upstream.refuse_new_calls();
         self.0.live.load().transport.close();
         limit
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl metrics::Observed for Handle {
+    fn meter(&self) -> Option<&metrics::Meter> {
+        self.upstream.events.meter()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Handle::snapshot(self)
+    }
+
+    fn total_timeout(&self) -> Duration {
+        self.live.load().rules.total_timeout
     }
 }
 

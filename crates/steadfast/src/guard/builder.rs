@@ -14,6 +14,8 @@ use super::{Guard, Guarded};
 use crate::clock::Clock;
 use crate::config::{Config, GuardSettings, Origin, Place, Problem, Problems, Profile, check};
 use crate::event::{Event, EventHook};
+#[cfg(feature = "metrics")]
+use crate::telemetry::metrics;
 use crate::upstream::{Rules, Setup, Upstream};
 
 /// Sets a [`Guard`] up. What is not said keeps its default.
@@ -46,6 +48,8 @@ pub struct GuardBuilder {
     events: EventHook,
     /// Whether it is one policy alone.
     is_part: bool,
+    #[cfg(feature = "metrics")]
+    metrics_name: Option<Arc<str>>,
 }
 
 impl GuardBuilder {
@@ -71,6 +75,8 @@ impl GuardBuilder {
             clock: Clock::system(),
             events: EventHook::default(),
             is_part: false,
+            #[cfg(feature = "metrics")]
+            metrics_name: None,
         }
     }
 
@@ -206,7 +212,7 @@ impl GuardBuilder {
 
     /// Tells of every transition, attempt, retry and refusal; as [`ClientBuilder::on_event`](crate::ClientBuilder::on_event).
     pub fn on_event(mut self, hook: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        self.events = EventHook::new(hook);
+        self.events = self.events.with(hook);
         self
     }
 
@@ -216,12 +222,34 @@ impl GuardBuilder {
         self
     }
 
+    /// The name that metrics count it under: the same for guards that are to count as one. Its own, unless set; in a
+    /// [`Guards`](crate::Guards) the template's, and `guards` where each is [made](crate::Guards::with).
+    #[cfg(feature = "metrics")]
+    pub fn metrics_name(mut self, name: &str) -> Self {
+        self.metrics_name = Some(Arc::from(name));
+        self
+    }
+
+    /// The name that metrics count it under, unless another one was set.
+    #[cfg(feature = "metrics")]
+    pub(super) fn or_metrics_name(mut self, name: &str) -> Self {
+        self.metrics_name.get_or_insert_with(|| Arc::from(name));
+        self
+    }
+
     /// One of several with the same settings: they share the name's beginning and the clock, and no chance.
     pub(super) fn for_key(self, key: &str) -> Self {
         // A key may come from outside, and the name goes to logs: no line of theirs is to be of its making.
         let key = key.chars().map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter });
         let name: String = self.name.chars().chain(['/']).chain(key).collect();
-        Self { name: Arc::from(name), ..self }
+        #[cfg(feature = "metrics")]
+        let metrics_name = self.metrics_name.or(Some(self.name));
+        Self {
+            name: Arc::from(name),
+            #[cfg(feature = "metrics")]
+            metrics_name,
+            ..self
+        }
     }
 
     /// Chance of its own, if there is a seed, and the same each time.
@@ -240,7 +268,7 @@ impl GuardBuilder {
         if !problems.is_empty() {
             return Err(problems.into_iter().collect());
         }
-        Ok(self.assemble())
+        Ok(self.assemble_with(|_| {}))
     }
 
     /// One policy alone, for a stack that is seen as a whole: its calls are no spans of their own.
@@ -249,13 +277,22 @@ impl GuardBuilder {
         self
     }
 
-    /// The guard, unchecked.
-    pub(crate) fn assemble(self) -> Guard {
-        self.assemble_with(|_| {})
+    /// The guard, unchecked. `adjust` is for one whose deadline is not what its other limits are derived from.
+    #[cfg_attr(not(feature = "metrics"), expect(unused_mut, reason = "metrics count under the guard's name"))]
+    pub(crate) fn assemble_with(mut self, adjust: impl FnOnce(&mut Setup)) -> Guard {
+        #[cfg(feature = "metrics")]
+        self.events.count_in(match self.metrics_name.take() {
+            Some(name) => metrics::shared_meter(&name),
+            None => metrics::meter(&self.name),
+        });
+        let guard = self.assemble_for_one(adjust);
+        #[cfg(feature = "metrics")]
+        metrics::observe(&guard.0.upstream);
+        guard
     }
 
-    /// The same, for one whose deadline is not what its other limits are derived from.
-    pub(crate) fn assemble_with(self, adjust: impl FnOnce(&mut Setup)) -> Guard {
+    /// The same for a single call, which has no metrics of its own.
+    pub(crate) fn assemble_for_one(self, adjust: impl FnOnce(&mut Setup)) -> Guard {
         let seed = self.seed.or_else(|| self.clock.seed());
         let limits = self.limits();
         let rules = Rules {

@@ -141,7 +141,10 @@ impl Guards {
         if let Some(guard) = self.0.shelf().kept.find(key) {
             return Ok(guard);
         }
-        let guard = (self.0.make)(key).seeded_by(key).build().map_err(NoGuard::Invalid)?;
+        let builder = (self.0.make)(key).seeded_by(key);
+        #[cfg(feature = "metrics")]
+        let builder = builder.or_metrics_name("guards");
+        let guard = builder.build().map_err(NoGuard::Invalid)?;
         let mut shelf = self.0.shelf();
         // Closing takes this lock after it has set the flag: either it finds this guard, or it is seen here.
         if self.0.closed.load(Ordering::SeqCst) {
@@ -229,7 +232,8 @@ impl Shelf {
     }
 }
 
-/// Nobody can take a clone meanwhile: the only one left is the one that is looked at, under the lock.
+/// Nobody can take a clone meanwhile: the only one left is the one that is looked at, under the lock. (Metrics that are
+/// just being refreshed hold one guard for a moment, which counts as in use then.)
 fn can_be_forgotten(guard: &Guard, open_may_go: bool) -> bool {
     let is_alone = Arc::strong_count(&guard.0) == 1 && Arc::strong_count(&guard.0.upstream) == 1;
     is_alone && guard.0.upstream.is_at_rest(|breaker| is_spent(breaker, open_may_go))

@@ -116,11 +116,17 @@ impl ClientBuilder {
     /// [`BuildError`]: every setting outside its bounds.
     pub fn build_layer(self) -> Result<ClientLayer, BuildError> {
         let (template, _) = self.transport(Nowhere).assemble(|_| {})?;
-        Ok(ClientLayer { template: Arc::new(template), manner: Manner { retries: true, decodes: true } })
+        Ok(ClientLayer::new(template, Manner { retries: true, decodes: true }))
     }
 }
 
 impl ClientLayer {
+    fn new(template: Shared, manner: Manner) -> Self {
+        #[cfg(feature = "metrics")]
+        crate::telemetry::metrics::observe(&template.upstream);
+        Self { template: Arc::new(template), manner }
+    }
+
     /// The upstream's name.
     pub fn name(&self) -> &str {
         &self.template.upstream.name

@@ -53,7 +53,7 @@ impl Only {
         let invalid = |source| BuildError::Headers { upstream: template.settings.name.clone(), source };
         template.plain_headers = Arc::new(headers.map_err(invalid)?);
         let manner = Manner { retries: self == Self::Retry, decodes: false };
-        Ok(ClientLayer { template: Arc::new(template), manner })
+        Ok(ClientLayer::new(template, manner))
     }
 
     /// Switches every other policy off.

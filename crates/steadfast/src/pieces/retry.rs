@@ -208,7 +208,7 @@ impl<'a, F, J> Retry<'a, F, J> {
         E: Send,
     {
         let Self { mut operation, judge, guard, .. } = self;
-        let guard = guard.total_timeout(Duration::MAX).assemble();
+        let guard = guard.total_timeout(Duration::MAX).assemble_for_one(|_| {});
         match guard.key("").judged_by(judge).call_with(&mut operation).await {
             Ok(value) => Ok(value),
             Err(GuardError::Operation { error, .. } | GuardError::Limit { last: Some(error), .. }) => Err(error),
@@ -229,7 +229,7 @@ impl<F, J> Retry<'_, F, J> {
         J: Classify<E>,
     {
         let Self { mut operation, judge, guard, .. } = self;
-        let guard = guard.total_timeout(Duration::MAX).assemble();
+        let guard = guard.total_timeout(Duration::MAX).assemble_for_one(|_| {});
         match guard.key("").judged_by(judge).call_blocking_with(|context| operation(context).into_inner()) {
             Ok(value) => Ok(value),
             Err(GuardError::Operation { error, .. } | GuardError::Limit { last: Some(error), .. }) => Err(error),

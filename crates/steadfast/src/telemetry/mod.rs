@@ -1,5 +1,5 @@
 //! What a call shows of itself to those who watch the service: spans of `tracing`, and with the feature `otel` spans and
-//! metrics of OpenTelemetry.
+//! metrics of OpenTelemetry; with the feature `metrics` counters for any recorder.
 //!
 //! Nothing has to be switched on. A call makes a span where a subscriber wants one, and spans of OpenTelemetry once the
 //! service has installed an SDK; where neither is, a call looks at two numbers in memory and does no more. Names,
@@ -8,8 +8,36 @@
 //! A span is made for a call, not for a part of one: a single policy ([`pieces`](crate::pieces), the single layers) has
 //! none, since a stack of them is one call.
 
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(feature = "otel")]
 pub(crate) mod otel;
 mod span;
 
+#[cfg(feature = "metrics")]
+pub(crate) use metrics::Handles;
+
 pub(crate) use span::{Shown, Traced, Watched};
+#[cfg(not(feature = "metrics"))]
+pub(crate) use uncounted::Handles;
+
+/// What there is in the place of metrics without their feature: a type that has no value.
+#[cfg(not(feature = "metrics"))]
+mod uncounted {
+    use std::time::Duration;
+
+    use crate::event::Event;
+    use crate::report::WaitReason;
+
+    pub(crate) enum Handles {}
+
+    impl Handles {
+        pub(crate) fn count(&self, _: &Event) {
+            match *self {}
+        }
+
+        pub(crate) fn count_wait(&self, _: WaitReason, _: Duration) {
+            match *self {}
+        }
+    }
+}

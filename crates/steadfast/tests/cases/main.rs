@@ -29,6 +29,7 @@ mod reports;
 mod results;
 mod retries;
 mod services;
+mod snapshot_data;
 mod streaming;
 mod streaming_attacks;
 mod testkit;
