@@ -10,7 +10,7 @@ pub(crate) const TOP: &str = r#"Start here:
   steadfast check steadfast.toml                      what is wrong, or what applies
   steadfast call billing GET /invoices/7              a call to [upstreams.billing]
   steadfast test scenarios/                           does it behave as these files expect
-  steadfast simulate simulations/                     what an outage does to it, and to other settings
+  steadfast simulate simulations/                     what an outage does under these settings
 
 A configuration names each upstream once:
   [upstreams.billing]
@@ -78,9 +78,9 @@ pub(crate) const SIMULATE: &str = r#"Examples:
   steadfast simulate simulations/slow.toml --output csv > slow.csv
 
 A file models an upstream, what befalls it, and who calls it how often. It is lived through by the
-client itself, on a clock that does not wait: without retries, with blind ones, with the settings as
-they are, and with the candidates of the file, all with the same arrivals. Bounds in the file make it
-a test. The same seed gives the same output, to the byte. docs/simulate.md has the keys.
+client itself, on a clock that does not wait: without retries, with blind ones, with the settings
+as they are, and with the candidates of the file, all with the same arrivals. Bounds in the file
+make it a test. The same seed gives the same output, to the byte. docs/simulate.md has the keys.
 
 Exit status: 0 all as expected, 1 something missed, 64 usage, 78 a file with problems."#;
 

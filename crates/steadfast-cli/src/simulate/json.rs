@@ -176,8 +176,11 @@ fn phases<'a>(file: &'a SimulationFile, runs: &[Run]) -> Vec<Phase<'a>> {
     phases.collect()
 }
 
+/// A count of an interval, by its name.
+type Of<T> = (&'static str, fn(&T) -> u64);
+
 fn run(run: &Run) -> One {
-    let calls: [(&'static str, fn(&Tally) -> u64); 11] = [
+    let calls: [Of<Tally>; 11] = [
         ("offered", |tally| tally.offered),
         ("sent", |tally| tally.sent),
         ("ok", |tally| tally.ok),
@@ -190,13 +193,13 @@ fn run(run: &Run) -> One {
         ("rate_limited", |tally| tally.rate_limited),
         ("other", |tally| tally.other),
     ];
-    let levels: [(&'static str, fn(&Level) -> u64); 4] = [
+    let levels: [Of<Level>; 4] = [
         ("pending", |level| level.calls),
         ("breakers_open", |level| level.open),
         ("breakers_half_open", |level| level.half_open),
         ("queue", |level| level.queue.first().copied().unwrap_or_default()),
     ];
-    let servers: [(&'static str, fn(&ServerTally) -> u64); 5] = [
+    let servers: [Of<ServerTally>; 5] = [
         ("requests", |server| server.requests),
         ("served", |server| server.served),
         ("wasted", |server| server.wasted),

@@ -4,7 +4,7 @@ use crate::support::steadfast;
 
 #[test]
 fn the_help_teaches() {
-    for name in ["", "call", "check", "test", "schema", "init", "demo", "completions"] {
+    for name in ["", "call", "check", "test", "simulate", "schema", "init", "demo", "completions"] {
         let args: Vec<_> = [name, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();
         let run = steadfast(&args);
         assert_eq!(run.code, 0, "{run:?}");

@@ -39,3 +39,15 @@ fn alone_it_is_a_configuration_and_its_mistakes_are_told_with_their_lines() {
     assert!(problems("[other.upstreams.a]\nbase_url = \"http://a\"\n").contains("no upstreams"));
     assert!(Loader::new().overlay("over.toml", "x = 1\n[upstreams.a]\nbase_url = \"http://a\"\n").load().is_ok());
 }
+
+/// From below other tables: several sets of settings can stand in one text, and where there is none nothing is laid over.
+#[test]
+fn it_may_stand_below_other_tables() {
+    let over = "[policies.quick]\nbreaker = false\n[policies.quick.upstreams.billing]\nretries = 1\n[policies.off]\n\
+                [policies.bad.upstreams.billing]\nretrys = 1\n";
+    let below = |name: &str| service().overlay_below(&["policies", name], "over.toml", over).load();
+    let retries = |name: &str| below(name).unwrap().upstream("billing").unwrap().settings().retries;
+    assert_eq!((retries("quick"), retries("off"), retries("nowhere")), (1, 5, 5));
+    let told = below("bad").unwrap_err().to_string();
+    assert_eq!(told, "over.toml:7:1: policies.bad.upstreams.billing.retrys: unknown key; did you mean `retries`?");
+}
