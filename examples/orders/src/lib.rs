@@ -5,11 +5,13 @@
 //! | `show.rs` | the route: an invoice that it cannot do without, and names that it can |
 //! | `place.rs` | an order that is placed now and billed later, by a worker |
 //! | `answer.rs` | what its callers are told when it cannot answer |
+//! | `telemetry.rs` | where its log, traces and metrics go |
 //! | `upstreams.rs` | stand-ins for the two others, which can be told to fail |
 
 mod answer;
 mod place;
 mod show;
+pub mod telemetry;
 pub mod upstreams;
 
 use std::time::Duration;
@@ -18,7 +20,7 @@ use axum::Router;
 use axum::routing::{get, post};
 use http::HeaderName;
 use steadfast::{Clients, ServiceClient};
-use steadfast_axum::{ContextLayer, Health, Readiness, ShedLayer};
+use steadfast_axum::{ContextLayer, Health, Prometheus, Readiness, ShedLayer};
 
 /// The longest that any request is worked on: callers of this service have gone by then.
 const LONGEST: Duration = Duration::from_secs(5);
@@ -33,12 +35,12 @@ struct App {
     queue: place::Queue,
 }
 
-/// The service. It calls the upstreams `billing` and `catalog` of `clients`. To be called in a runtime, in which its worker
-/// runs.
+/// The service. It calls the upstreams `billing` and `catalog` of `clients`, and shows what `prometheus` has counted. To be
+/// called in a runtime, in which its worker runs.
 ///
 /// # Errors
 /// One of the two is not configured.
-pub fn service(clients: &Clients) -> Result<Router, Box<dyn std::error::Error>> {
+pub fn service(clients: &Clients, prometheus: Prometheus) -> Result<Router, Box<dyn std::error::Error>> {
     let (billing, catalog) = (clients.client("billing")?, clients.client("catalog")?);
     let queue = place::work(billing.clone());
     let app = App { billing, catalog, queue };
@@ -57,5 +59,7 @@ pub fn service(clients: &Clients) -> Result<Router, Box<dyn std::error::Error>> 
         .layer(context)
         // Outside of both: a service that is busy must still be able to say so.
         .route_service("/health", Health)
-        .route_service("/ready", ready))
+        .route_service("/ready", ready)
+        // Not for the public: it names upstreams, and how they fare.
+        .route_service("/metrics", prometheus))
 }

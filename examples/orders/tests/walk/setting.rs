@@ -1,5 +1,7 @@
 //! The service with its own configuration, its two upstreams, and somebody who calls it. The ports are the system's choice.
 
+use std::sync::OnceLock;
+
 use axum::Router;
 use axum::body::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -11,6 +13,7 @@ use orders::upstreams::{self, Upstream};
 use serde_json::Value;
 use steadfast::Clients;
 use steadfast::config::Loader;
+use steadfast_axum::Prometheus;
 use tokio::net::TcpListener;
 
 pub(crate) struct Setting {
@@ -48,8 +51,11 @@ impl Setting {
             ("STEADFAST_UPSTREAMS__CATALOG__BASE_URL", at_catalog.as_str()),
         ];
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/steadfast.toml");
+        // A process has one recorder, whatever the number of services in it.
+        static PROMETHEUS: OnceLock<Prometheus> = OnceLock::new();
+        let prometheus = PROMETHEUS.get_or_init(|| Prometheus::new().install().unwrap()).clone();
         let clients = Clients::new(&Loader::new().file(file).env(env).load().unwrap()).unwrap();
-        let service = serve(orders::service(&clients).unwrap()).await;
+        let service = serve(orders::service(&clients, prometheus).unwrap()).await;
         let caller = Client::builder(TokioExecutor::new()).build_http();
         Self { billing, catalog, addresses: [service, at_billing, at_catalog], caller }
     }

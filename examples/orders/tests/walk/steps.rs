@@ -81,6 +81,25 @@ async fn a_billing_that_is_down_is_left_alone_after_five_attempts_and_the_servic
 }
 
 #[tokio::test]
+async fn what_happened_is_counted() {
+    let setting = Setting::start().await;
+    setting.billing_is("flaky").await;
+    assert_eq!(setting.get("/orders/7").await.status, 200);
+    let answer = setting.get("/metrics").await;
+    let text = String::from_utf8(answer.body.to_vec()).unwrap();
+    // Other tests of this process count in the same places.
+    for (series, least) in [
+        ("steadfast_calls_total{upstream=\"billing\",ended=\"response\"", 1.0),
+        ("steadfast_retries_total{upstream=\"billing\",reason=\"backoff\"", 1.0),
+        ("steadfast_circuit_breaker_state{upstream=\"catalog\",state=\"closed\"", 1.0),
+    ] {
+        let line = text.lines().find(|line| line.starts_with(series)).unwrap_or_else(|| panic!("{series}\n{text}"));
+        let value: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
+        assert!(value >= least, "{line}");
+    }
+}
+
+#[tokio::test]
 async fn a_bug_of_billing_is_told_as_unavailable_and_not_repeated() {
     let setting = Setting::start().await;
     setting.billing_is("broken").await;
