@@ -68,8 +68,28 @@ fn each_is_told_with_its_place_and_its_cure() {
         ("rate = 10", "arrivals = [\"2s\", \"1s\"]", "a.toml:11:1: workload.arrivals: expected instants in order"),
         (
             "rate = 10",
-            "rate = 10000000\nclients = 2",
-            "a.toml:11:1: workload.rate: expected at most 20000000 calls in all",
+            "rate = 10000000",
+            "a.toml:11:1: workload.rate: expected at most 20000000 calls in all; this may come to 100000000",
+        ),
+        (
+            "\"down\"",
+            "\"load\"\nfactor = 1000000",
+            "a.toml:11:1: workload.rate: expected at most 20000000 calls in all; this may come to 20000080",
+        ),
+        (
+            "rate = 10",
+            "clients = 20000\ncallers = 6\nthink = \"1s\"",
+            "a.toml:12:1: workload.callers: expected at most 100000 in all: clients times callers",
+        ),
+        (
+            "rate = 10",
+            "callers = 9000\nthink = \"1us\"",
+            "a.toml:12:1: workload.think: expected at most 20000000 calls",
+        ),
+        (
+            "\"down\"",
+            "\"down\"\nevery = \"1us\"\neach = \"1us\"",
+            "a.toml:15:1: trigger[0].every: expected it to come at most 100000 times within `for`",
         ),
         ("rate = 10", "rate = 10\ncalls = \"b\"", "a.toml:12:1: workload.calls: no model of this name: there is a"),
         ("\"down\"", "\"dwon\"", "a.toml:14:10: trigger[0].effect: expected one of"),

@@ -38,9 +38,13 @@ const AMOUNT: Kind = Kind::Number { min: 0.0, max: 1e6 };
 const STATUS: Kind = Kind::Count(200, 599);
 
 /// The most clients of a simulation.
-pub(super) const MOST_CLIENTS: u64 = 100_000;
+pub(super) const MOST_CLIENTS: u64 = 20_000;
 /// The most upstreams of a chain.
 pub(super) const MOST_MODELS: usize = 16;
+/// The most callers of a closed workload, of all clients together.
+pub(super) const MOST_CALLERS: f64 = 100_000.0;
+/// The most times that a trigger comes and goes.
+pub(super) const MOST_PULSES: u128 = 100_000;
 /// The most calls of a run, so that a slip of the pen does not take the machine's memory.
 pub(super) const MOST_CALLS: f64 = 20_000_000.0;
 

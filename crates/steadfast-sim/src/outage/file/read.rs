@@ -60,7 +60,7 @@ impl Reader<'_, '_> {
         let calls = load.value("calls").zip(load.place("calls"));
         let models = self.models(file.value("model").unwrap_or_default(), calls, load.at);
         let length: Duration = file.value("length").unwrap_or_default();
-        let workload = if file.has("workload") { self.workload(&load, length) } else { None };
+        let workload = if file.has("workload") { self.workload(&load) } else { None };
         let tables: Vec<Fields> = file.value("trigger").unwrap_or_default();
         let triggers: Vec<_> = tables.iter().filter_map(|fields| self.trigger(fields, &models)).collect();
         let policies = if models.is_empty() { Vec::new() } else { self.policies(text, &file, &models) };
@@ -75,6 +75,7 @@ impl Reader<'_, '_> {
         simulation.in_time = file.value("in_time").unwrap_or(simulation.in_time);
         simulation.phases = self.phases(&file.value::<Vec<Fields>>("phase").unwrap_or_default(), &simulation);
         let expectations = self.expectations(&file, &simulation, &models, &policies);
+        self.check_amount(&load, &simulation);
         self.check(&simulation, &file, &models, &tables, &load);
         Some(SimulationFile {
             file: self.document.file.to_owned(),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::ALL;
 use super::fields::Fields;
+use super::keys::MOST_PULSES;
 use super::model::Model;
 use super::read::Reader;
 use crate::outage::{Effect, FAST, Of, Phase, Pulse, Simulation, Trigger};
@@ -95,6 +96,12 @@ impl Reader<'_, '_> {
         let (every, lasts): (Duration, Duration) = (fields.value("every")?, fields.value("each")?);
         if lasts > every {
             self.says(fields.place("each")?, &fields.path_of("each"), "expected at most `every`");
+        }
+        let span: Duration = fields.value("for")?;
+        if span.as_nanos() / every.as_nanos().max(1) > MOST_PULSES {
+            let message = format!("expected it to come at most {MOST_PULSES} times within `for`");
+            self.says(fields.place("every")?, &fields.path_of("every"), message);
+            return None;
         }
         Some(Pulse { every, lasts })
     }
