@@ -2,7 +2,7 @@
 
 use steadfast_sim::outage::{Balancer, Effect, Policy, ServiceTime, Simulation, Trigger, UpstreamModel, Workload};
 
-use crate::{MS, SEC, calls, plain, settings, slow, took};
+use crate::{MS, NOW, SEC, calls, plain, settings, slow, took};
 
 fn two(balancer: Balancer) -> UpstreamModel {
     let mut upstream = slow();
@@ -34,7 +34,7 @@ fn a_replica_that_fails_at_once_draws_the_load_of_a_least_busy_balancer() {
         let mut upstream = two(balancer);
         (upstream.service, upstream.workers) = (ServiceTime::Fixed(MS * 50), 100);
         let mut simulation = Simulation::new(upstream, 1, Workload::Open { per_second: 200.0 }, SEC * 20);
-        simulation.triggers = vec![Trigger::new(Effect::DOWN, MS * 0, SEC * 20).on_replica(0)];
+        simulation.triggers = vec![Trigger::new(Effect::DOWN, NOW, SEC * 20).on_replica(0)];
         let policy = Policy::new("plain", settings(plain())).without_breaker();
         1.0 - simulation.run(&policy, 1).unwrap().total().goodput()
     };
@@ -65,6 +65,6 @@ fn with_all_replicas_left_out_any_is_asked() {
     let mut upstream = two(Balancer::RoundRobin);
     upstream.health_check = Some(MS);
     let mut simulation = calls(upstream, &[1_000, 1_500]);
-    simulation.triggers = vec![Trigger::new(Effect::Restart { graceful: false }, MS * 0, SEC * 5)];
+    simulation.triggers = vec![Trigger::new(Effect::Restart { graceful: false }, NOW, SEC * 5)];
     assert_eq!(took(&simulation, &settings(plain())), [1, 1]);
 }

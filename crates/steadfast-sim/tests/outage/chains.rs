@@ -3,7 +3,7 @@
 use steadfast::report::Ended;
 use steadfast_sim::outage::{DeadWork, Effect, Policy, ServiceTime, Simulation, Trigger, UpstreamModel, Workload};
 
-use crate::{MS, SEC, calls, plain, settings, took, watch_hop};
+use crate::{MS, NOW, SEC, calls, plain, settings, took, watch_hop};
 
 fn fixed(millis: u32) -> UpstreamModel {
     UpstreamModel::new(ServiceTime::Fixed(MS * millis))
@@ -33,7 +33,7 @@ fn a_worker_that_does_not_wait_serves_the_next() {
 #[test]
 fn where_the_last_hop_is_down_three_attempts_at_each_of_three_hops_are_27() {
     let mut simulation = chain(&[1, 1, 1], &[0]);
-    simulation.triggers = vec![Trigger::new(Effect::DOWN, MS * 0, SEC * 30).at_hop(2)];
+    simulation.triggers = vec![Trigger::new(Effect::DOWN, NOW, SEC * 30).at_hop(2)];
     let settings = settings(plain().backoff_base(MS).attempt_timeout(SEC * 5));
     let run = simulation.run(&Policy::blind(&settings, 2), 1).unwrap();
     let requests: Vec<_> = (0..3).map(|hop| run.upstream_total(hop).requests).collect();
@@ -55,14 +55,14 @@ fn a_call_that_was_given_up_goes_on_down_the_chain_unless_the_server_cancels() {
         });
         let run = simulation.run(&policy, 1).unwrap();
         assert_eq!(run.total().unreachable, 2);
-        assert_eq!(run.upstream_between(1, MS * 0, SEC).busy, MS * busy, "{dead_work:?}");
+        assert_eq!(run.upstream_between(1, NOW, SEC).busy, MS * busy, "{dead_work:?}");
     }
 }
 
 #[test]
 fn a_deadline_that_is_told_limits_the_hops_behind() {
     let mut simulation = chain(&[50, 10], &[0]);
-    simulation.triggers = vec![Trigger::new(Effect::Hang, MS * 0, SEC * 30).at_hop(1)];
+    simulation.triggers = vec![Trigger::new(Effect::Hang, NOW, SEC * 30).at_hop(1)];
     let limits = plain().attempt_timeout(SEC * 20).total_timeout(SEC);
     let behind = |limits| watch_hop(1, &simulation, &settings(limits)).1[0];
     assert_eq!(behind(limits.clone()), (50, 1_000, false, 1, Ended::Deadline));

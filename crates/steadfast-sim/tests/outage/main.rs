@@ -25,6 +25,7 @@ use steadfast_sim::outage::{Policy, Run, ServiceTime, Simulation, UpstreamModel,
 
 const MS: Duration = Duration::from_millis(1);
 const SEC: Duration = Duration::from_secs(1);
+const NOW: Duration = Duration::ZERO;
 
 /// One try, half a second, any number at once.
 fn plain() -> SettingsBuilder {

@@ -3,7 +3,7 @@
 use steadfast::report::Ended;
 use steadfast_sim::outage::{Discipline, Effect, Policy, ServiceTime, Simulation, Trigger, UpstreamModel, Workload};
 
-use crate::{MS, SEC, calls, plain, settings, slow, took, watch};
+use crate::{MS, NOW, SEC, calls, plain, settings, slow, took, watch};
 
 #[test]
 fn first_in_is_first_out_and_each_waits_for_those_before_it() {
@@ -64,7 +64,7 @@ fn what_has_begun_goes_on_at_the_speed_of_the_moment() {
 #[test]
 fn two_that_slow_at_once_multiply() {
     let mut simulation = calls(slow(), &[0]);
-    let half = Trigger::new(Effect::Slow { speed: 0.5 }, MS * 0, SEC);
+    let half = Trigger::new(Effect::Slow { speed: 0.5 }, NOW, SEC);
     // 80 ms at half speed, then 60 ms of work at a quarter.
     simulation.triggers = vec![half.clone(), Trigger { from: MS * 80, ..half }];
     assert_eq!(took(&simulation, &settings(plain())), [320]);

@@ -3,7 +3,7 @@
 use steadfast::report::Ended;
 use steadfast_sim::outage::{Balancer, Cold, Effect, Trigger};
 
-use crate::{MS, SEC, calls, plain, settings, slow, took, watch};
+use crate::{MS, NOW, SEC, calls, plain, settings, slow, took, watch};
 
 #[test]
 fn a_hard_restart_resets_what_is_there_and_refuses_until_it_is_over() {
@@ -39,10 +39,10 @@ fn a_rolling_deploy_restarts_one_replica_after_the_other() {
     (upstream.replicas, upstream.balancer) = (2, Balancer::RoundRobin);
     // The turns go 1, 0, 1, 0: replica 0 is down in the first second, replica 1 in the third.
     let mut simulation = calls(upstream, &[200, 400, 1_200, 1_400, 2_200, 2_400, 3_200, 3_400]);
-    let restart = Trigger::new(Effect::Restart { graceful: false }, MS * 0, SEC).staggered(SEC * 2);
+    let restart = Trigger::new(Effect::Restart { graceful: false }, NOW, SEC).staggered(SEC * 2);
     simulation.triggers = vec![restart];
     let (run, seen) = watch(&simulation, &settings(plain()));
     let answered: Vec<_> = seen.iter().map(|call| call.2).collect();
     assert_eq!(answered, [true, false, true, true, false, true, true, true]);
-    assert_eq!(run.trouble, Some((MS * 0, SEC * 3)), "it is over when the last replica is up");
+    assert_eq!(run.trouble, Some((NOW, SEC * 3)), "it is over when the last replica is up");
 }

@@ -7,7 +7,7 @@ use steadfast_sim::outage::{
     Workload,
 };
 
-use crate::{MS, SEC, plain, settings, slow};
+use crate::{MS, NOW, SEC, plain, settings, slow};
 
 fn fine() -> Simulation {
     Simulation::new(slow(), 1, Workload::Open { per_second: 1.0 }, SEC)
@@ -51,7 +51,7 @@ fn workloads_and_phases_have_theirs() {
     }
     let closed = |callers, think| said(|s| s.workload = Workload::Closed { callers, think });
     assert_eq!(closed(0, MS), "workload.callers: expected at least 1, found 0");
-    assert_eq!(closed(1, MS * 0), "workload.think: expected above 0s, found 0ns");
+    assert_eq!(closed(1, NOW), "workload.think: expected above 0s, found 0ns");
     assert!(said(|s| s.workload = Workload::Recorded { at: vec![SEC, MS] }).contains("instants in order"));
     let backwards = Phase { name: "x".to_owned(), from: SEC, to: SEC };
     assert_eq!(said(|s| s.phases = vec![backwards]), "phases[0].to: expected later than `from`, found 1s");
@@ -62,8 +62,8 @@ fn triggers_have_theirs() {
     let trigger = |trigger: Trigger| said(|s| s.triggers = vec![trigger]);
     let down = || Trigger::new(Effect::DOWN, MS, SEC);
     assert_eq!(trigger(down()), "fine");
-    assert_eq!(trigger(Trigger::new(Effect::DOWN, MS, MS * 0)), "triggers[0].lasts: expected above 0s, found 0ns");
-    assert!(trigger(down().pulsing(MS * 0, MS * 0)).starts_with("triggers[0].pulse.every: expected above 0s"));
+    assert_eq!(trigger(Trigger::new(Effect::DOWN, MS, NOW)), "triggers[0].lasts: expected above 0s, found 0ns");
+    assert!(trigger(down().pulsing(NOW, NOW)).starts_with("triggers[0].pulse.every: expected above 0s"));
     assert!(trigger(down().pulsing(MS, MS * 2)).starts_with("triggers[0].pulse.lasts: "));
     assert_eq!(trigger(down().at_hop(1)), "triggers[0].hop: expected an upstream of the chain, found 1");
     assert!(trigger(down().on_replica(1)).starts_with("triggers[0].replica: expected a replica of the upstream"));

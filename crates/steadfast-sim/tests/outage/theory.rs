@@ -6,9 +6,9 @@ use steadfast_sim::outage::{Discipline, Policy, ServiceTime, Simulation, Upstrea
 
 use crate::{MS, SEC, plain, settings};
 
-/// The mean time of a call in milliseconds: an open load on this upstream, of 40 000 calls.
+/// The mean time of a call in milliseconds: an open load on this upstream, of 20 000 calls.
 fn mean(upstream: UpstreamModel, per_second: f64) -> f64 {
-    let lasts = Duration::from_secs_f64(40_000.0 / per_second);
+    let lasts = Duration::from_secs_f64(20_000.0 / per_second);
     let simulation = Simulation::new(upstream, 10, Workload::Open { per_second }, lasts);
     let settings = settings(plain().attempt_timeout(SEC * 20));
     let run = simulation.run(&Policy::none(&settings), 5).unwrap();
@@ -18,7 +18,7 @@ fn mean(upstream: UpstreamModel, per_second: f64) -> f64 {
 }
 
 fn near(seen: f64, expected: f64) {
-    assert!((seen / expected - 1.0).abs() < 0.04, "{seen} ms, where {expected} ms was expected");
+    assert!((seen / expected - 1.0).abs() < 0.05, "{seen} ms, where {expected} ms was expected");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast::report::Ended;
 use steadfast_sim::outage::{Effect, Of, Policy, ServiceTime, Simulation, Trigger, UpstreamModel, Workload};
 
-use crate::{MS, SEC, Seen, calls, plain, settings, slow, watch};
+use crate::{MS, NOW, SEC, Seen, calls, plain, settings, slow, watch};
 
 /// A call at 500 ms, while this happens from 400 ms to 1 s.
 fn struck(effect: Effect) -> (Seen, u64, Duration) {
@@ -36,7 +36,7 @@ fn each_effect_is_what_it_says() {
 #[test]
 fn the_read_timeout_ends_what_hangs_where_it_comes_first() {
     let mut simulation = calls(slow(), &[0]);
-    simulation.triggers = vec![Trigger::new(Effect::Hang, MS * 0, SEC)];
+    simulation.triggers = vec![Trigger::new(Effect::Hang, NOW, SEC)];
     let (_, seen) = watch(&simulation, &settings(plain().read_timeout(MS * 200)));
     assert_eq!(seen, [(0, 200, false, 1, Ended::AttemptsExhausted)]);
 }
@@ -45,7 +45,7 @@ fn the_read_timeout_ends_what_hangs_where_it_comes_first() {
 fn a_retry_after_is_sent_in_whole_seconds_and_waited_for() {
     let mut simulation = calls(slow(), &[0]);
     let later = Effect::Answer { status: 503, after: MS, retry_after: Some(MS * 1_200) };
-    simulation.triggers = vec![Trigger::new(later, MS * 0, SEC)];
+    simulation.triggers = vec![Trigger::new(later, NOW, SEC)];
     let (_, seen) = watch(&simulation, &settings(plain().retries(1)));
     assert_eq!(seen, [(0, 2_101, true, 2, Ended::Response)], "1 ms, 2 s, and served");
 }
@@ -66,7 +66,7 @@ fn a_reset_ends_what_is_served_and_what_waits() {
 fn a_reset_ends_what_hangs_and_comes_again_with_each_pulse() {
     let mut simulation = calls(slow(), &[0, 400]);
     simulation.triggers =
-        vec![Trigger::new(Effect::Hang, MS * 0, SEC), Trigger::new(Effect::Reset, MS * 50, SEC).pulsing(MS * 400, MS)];
+        vec![Trigger::new(Effect::Hang, NOW, SEC), Trigger::new(Effect::Reset, MS * 50, SEC).pulsing(MS * 400, MS)];
     let (_, seen) = watch(&simulation, &settings(plain()));
     assert_eq!(seen.iter().map(|call| call.1).collect::<Vec<_>>(), [50, 50], "at 50 and at 450");
 }
@@ -86,7 +86,7 @@ fn one_replica_of_three_fails_a_third_of_the_attempts() {
     let mut upstream = UpstreamModel::new(ServiceTime::Fixed(MS));
     upstream.replicas = 3;
     let mut simulation = Simulation::new(upstream, 1, Workload::Even { per_second: 1_000.0 }, SEC * 10);
-    simulation.triggers = vec![Trigger::new(Effect::DOWN, MS * 0, SEC * 10).on_replica(1)];
+    simulation.triggers = vec![Trigger::new(Effect::DOWN, NOW, SEC * 10).on_replica(1)];
     let run = simulation.run(&Policy::new("plain", settings(plain())).without_breaker(), 1).unwrap();
     let goodput = run.total().goodput();
     assert!((goodput - 2.0 / 3.0).abs() < 0.015, "{goodput}");
@@ -97,7 +97,7 @@ fn noise_falls_on_attempts_and_poison_on_calls() {
     let upstream = UpstreamModel::new(ServiceTime::Fixed(MS));
     let mut simulation = Simulation::new(upstream, 1, Workload::Even { per_second: 200.0 }, SEC * 100);
     let policy = Policy::blind(&settings(plain()), 2);
-    let down = Trigger::new(Effect::DOWN, MS * 0, SEC * 200);
+    let down = Trigger::new(Effect::DOWN, NOW, SEC * 200);
 
     simulation.triggers = vec![down.clone().of(Of::Attempts(0.2))];
     let noise = simulation.run(&policy, 1).unwrap().total();
@@ -114,7 +114,7 @@ fn noise_falls_on_attempts_and_poison_on_calls() {
 fn of_two_triggers_the_first_in_the_list_is_the_one() {
     let mut simulation = calls(slow(), &[0]);
     let after = |millis| Effect::Answer { status: 503, after: MS * millis, retry_after: None };
-    simulation.triggers = vec![Trigger::new(after(7), MS * 0, SEC), Trigger::new(after(9), MS * 0, SEC)];
+    simulation.triggers = vec![Trigger::new(after(7), NOW, SEC), Trigger::new(after(9), NOW, SEC)];
     assert_eq!(watch(&simulation, &settings(plain())).1[0].1, 7);
     simulation.triggers.reverse();
     assert_eq!(watch(&simulation, &settings(plain())).1[0].1, 9);

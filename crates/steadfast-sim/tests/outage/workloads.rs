@@ -2,7 +2,7 @@
 
 use steadfast_sim::outage::{Effect, Policy, ServiceTime, Simulation, Trigger, UpstreamModel, Workload};
 
-use crate::{MS, SEC, calls, plain, settings, slow, watch};
+use crate::{MS, NOW, SEC, calls, plain, settings, slow, watch};
 
 fn quick(clients: usize, workload: Workload, seconds: u32) -> Simulation {
     let mut upstream = UpstreamModel::new(ServiceTime::Fixed(MS));
@@ -72,7 +72,7 @@ fn a_closed_loop_waits_for_its_answers() {
     assert!((per_second - 20.0).abs() < 0.8, "{per_second}");
     assert!(run.levels.iter().all(|level| level.calls <= 4));
     // Twice the load: they think half as long.
-    simulation.triggers = vec![Trigger::new(Effect::Load { factor: 2.0 }, MS * 0, SEC * 200)];
+    simulation.triggers = vec![Trigger::new(Effect::Load { factor: 2.0 }, NOW, SEC * 200)];
     let run = simulation.run(&Policy::none(&settings(plain())), 1).unwrap();
     let per_second = run.total().offered as f64 / 200.0;
     assert!((per_second - 4.0 / 0.15).abs() < 1.0, "{per_second}");

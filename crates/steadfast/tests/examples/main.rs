@@ -146,7 +146,7 @@ async fn a_model_that_is_overloaded_is_stood_in_for_by_a_smaller_one() {
             "asked the large model 0 times: Roughly: yes. Without: large (circuit_open)",
             "later: Yes. Degraded: false",
             "no prompt: upstream 'large' answered 400 Bad Request",
-            "all of it in 67 s of virtual time",
+            "all of it in 68 s of virtual time",
         ]
     );
 }
