@@ -94,8 +94,8 @@ fn quiet_clients(list: &mut List) {
         }
     }
     for (scenario, loads) in OUTAGES {
-        for &load in loads {
-            let case = Case { skips_dead_work: true, ..Case::new(scenario, load, 1_000) };
+        for (&load, clients) in loads.iter().flat_map(|load| FLEETS.map(|clients| (load, clients))) {
+            let case = Case { skips_dead_work: true, ..Case::new(scenario, load, clients) };
             let measure = of_none(Figure::After, case, Rule::Budget);
             list.add("budget.B", describe(case), measure, AtLeast(99.0)).known = "100";
         }

@@ -49,7 +49,7 @@ fn run() -> Result<ExitCode, Failure> {
         std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
     }
     eprintln!("{} runs in {:.0} s", origin.runs, began.elapsed().as_secs_f64());
-    Ok(if table::missed(&findings) == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(ExitCode::from(table::exit_status(&findings)))
 }
 
 /// The commit of the checkout in which this runs, and whether it was changed since.

@@ -27,6 +27,11 @@ pub fn missed(findings: &Findings) -> usize {
     findings.iter().filter(|(_, finding)| !finding.met).count()
 }
 
+/// The exit status of who checks them: 0 all met, 1 some missed.
+pub fn exit_status(findings: &Findings) -> u8 {
+    u8::from(missed(findings) > 0)
+}
+
 /// As markdown.
 pub fn markdown(origin: &Origin, findings: &Findings) -> String {
     let mut text = String::new();
@@ -77,11 +82,11 @@ fn summary(findings: &Findings) -> String {
     text
 }
 
-/// Three digits that say something, at least two after the point for what is small.
+/// Enough digits to see on which side of its threshold a value is.
 fn number(value: f64) -> String {
     // What is shown as zero has no sign.
-    let value = if value.abs() < 0.005 { 0.0 } else { value };
-    if value.abs() >= 100.0 { format!("{value:.1}") } else { format!("{value:.2}") }
+    let value = if value.abs() < 0.000_5 { 0.0 } else { value };
+    if value.abs() < 10.0 { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 
 /// Everything, with the value of each seed.
@@ -132,7 +137,7 @@ mod tests {
                 check("budget.A", "slow .85, N=1", Bound::AtLeast(95.0), Some(Bound::AtLeast(75.0))),
                 finding(98.0, 97.126, true),
             ),
-            (check("budget.H", "slow .85, N=1", Bound::Below(0.5), None), finding(-0.001, 0.0, true)),
+            (check("budget.H", "slow .85, N=1", Bound::Below(0.5), None), finding(-0.000_1, 0.0, true)),
             (check("breaker.C", "down 503 .70, N=1", Bound::AtMost(220.0), None), finding(221.04, 230.0, false)),
         ]
     }
@@ -146,8 +151,8 @@ mod tests {
         let text = markdown(&origin(), &findings());
         let row = "| slow .85, N=1 | goodput 30-70 s after, budget, no breaker | 98.00 | 97.13 | ≥ 95, each ≥ 75 | 98 | met |";
         assert!(text.contains(row), "{text}");
-        assert!(text.contains("| 0.00 | 0.00 | < 0.5 |"), "zero has no sign: {text}");
-        assert!(text.contains("| 221.0 | 230.0 | ≤ 220 | 98 | **missed** |"), "{text}");
+        assert!(text.contains("| 0.000 | 0.000 | < 0.5 |"), "zero has no sign: {text}");
+        assert!(text.contains("| 221.04 | 230.00 | ≤ 220 | 98 | **missed** |"), "{text}");
     }
 
     #[test]
@@ -155,6 +160,14 @@ mod tests {
         let text = markdown(&origin(), &findings());
         assert!(text.contains("Commit unknown; seeds 1, 2; 6 runs, 1000 calls. 3 thresholds, 1 missed."), "{text}");
         assert!(text.contains("| budget.A | 1 | 0 |\n| budget.H | 1 | 0 |\n| breaker.C | 1 | 1 |\n"), "{text}");
+    }
+
+    #[test]
+    fn one_missed_threshold_is_an_exit_status_of_1() {
+        let mut findings = findings();
+        assert_eq!(exit_status(&findings), 1);
+        findings.retain(|(_, finding)| finding.met);
+        assert_eq!(exit_status(&findings), 0);
     }
 
     #[test]
