@@ -105,11 +105,11 @@ impl Measure {
     /// What it is, in words.
     pub fn words(&self) -> String {
         match self {
-            Self::Of(figure, trial) => format!("{}, {}", figure.words(), trial.rule),
+            Self::Of(figure, trial) => format!("{}: {}", figure.words(), trial.rule),
             Self::PercentOf(figure, one, other) => {
-                format!("{}, {} in % of {}", figure.words(), one.rule, other.rule)
+                format!("{}: {}, in % of {}", figure.words(), one.rule, other.rule)
             }
-            Self::Less(figure, one, other) => format!("{}, {} less {}", figure.words(), one.rule, other.rule),
+            Self::Less(figure, one, other) => format!("{}: {} less {}", figure.words(), one.rule, other.rule),
         }
     }
 }

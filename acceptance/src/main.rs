@@ -27,6 +27,8 @@ fn run() -> Result<ExitCode, Failure> {
     if checks.is_empty() {
         return Err("no check has this section and cell: see --help".into());
     }
+    // Before anything runs: a checkout may change meanwhile.
+    let commit = commit();
     let began = Instant::now();
     let seeds: Vec<u64> = (1..=options.seeds).collect();
     let results = pool::run(&checks, &seeds, options.jobs, |done, all| {
@@ -35,7 +37,7 @@ fn run() -> Result<ExitCode, Failure> {
         }
     })?;
     let origin = Origin {
-        commit: commit(),
+        commit,
         seeds: seeds.clone(),
         runs: results.len(),
         calls: results.values().map(|figures| figures.calls).sum(),

@@ -28,15 +28,15 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Its name in tables.
+    /// Its name in tables. Of those with a budget alone the breaker is off.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::None => "no retry, no breaker",
-            Self::CeilingAlone => "ceiling alone, no breaker",
-            Self::Budget => "budget, no breaker",
-            Self::BudgetHalf => "budget with ratio .5, no breaker",
+            Self::None => "none",
+            Self::CeilingAlone => "ceiling alone",
+            Self::Budget => "budget alone",
+            Self::BudgetHalf => "budget alone, ratio .5",
             Self::Shipped => "as shipped",
-            Self::PlainStreak => "budget, plain streak breaker",
+            Self::PlainStreak => "budget and plain streak",
         }
     }
 
