@@ -86,3 +86,25 @@ fn what_was_let_go_before_a_change_decides_nothing_after_it() {
     assert_eq!(rule.record(at(15_001), old, true), None, "not the probe's verdict");
     assert_eq!(rule.record(at(15_002), probe.unwrap(), false).unwrap().to, State::Closed);
 }
+
+/// Through the whole client: what it decides is what reaches the upstream, and what the run reports.
+#[test]
+fn a_client_behind_it_sends_exactly_five_requests_into_a_dead_upstream() {
+    use steadfast_sim::outage::{Effect, ServiceTime, Simulation, Trigger, UpstreamModel, Workload};
+
+    let seconds = Duration::from_secs;
+    let upstream = UpstreamModel::new(ServiceTime::Fixed(Duration::from_millis(1)));
+    let mut simulation = Simulation::new(upstream, 1, Workload::Even { per_second: 10.0 }, seconds(20));
+    simulation.triggers.push(Trigger::new(Effect::DOWN, seconds(2), seconds(10)));
+    let policy = crate::rules::Rule::PlainStreak.policy(crate::scenario::Scenario::Slow).unwrap();
+    let run = simulation.run(&policy, 1).unwrap();
+
+    assert_eq!(run.upstream_between(0, seconds(2), seconds(12)).requests, 5);
+    let changes: Vec<_> = run.breakers.iter().map(|change| (change.to, change.why)).collect();
+    let opened_and_closed =
+        [(State::Open, Why::Streak), (State::HalfOpen, Why::CoolDownOver), (State::Closed, Why::ProbeSucceeded)];
+    assert_eq!(changes, opened_and_closed);
+    let calls = run.between(seconds(3), seconds(12));
+    assert_eq!((calls.offered, calls.ok), (90, 0), "every call is refused for the cool-down");
+    assert_eq!(run.between(seconds(18), seconds(20)).goodput(), 1.0);
+}
