@@ -18,6 +18,8 @@ pub struct Run {
     pub seed: u64,
     /// How many clients.
     pub clients: usize,
+    /// The time at the start that no phase counts.
+    pub warm_up: Duration,
     /// The length of an interval.
     pub interval: Duration,
     /// Calls, by the interval in which they were made.
@@ -131,18 +133,23 @@ impl Run {
     }
 
     /// How long after the triggers were over calls had recovered: from then on, for `hold`, at least `share` of what
-    /// before the triggers was answered well and in time is so again, in each interval. `None`: they did not, or there was
-    /// no trigger.
+    /// before the triggers was answered well and in time is so again, in each interval; one without calls says nothing.
+    /// `None`: they did not, there was no trigger, or there were no calls to tell by, before or after. `before` begins at
+    /// `warm_up`.
     pub fn recovery(&self, share: f64, hold: Duration) -> Option<Duration> {
         let (from, over) = self.trouble?;
-        let wanted = share * self.between(Duration::ZERO, from).in_time_share();
+        let before = self.between(self.warm_up.min(from), from);
+        if before.offered == 0 {
+            return None;
+        }
+        let wanted = share * before.in_time_share();
         let length = self.interval.as_nanos().max(1);
         let first = usize::try_from(over.as_nanos().div_ceil(length)).ok()?;
         let hold = usize::try_from(hold.as_nanos().div_ceil(length)).unwrap_or(usize::MAX).max(1);
-        let mut good = 0;
+        let (mut good, mut calls) = (0, 0);
         for (index, tally) in self.calls.iter().enumerate().skip(first) {
-            good = if tally.in_time_share() >= wanted { good + 1 } else { 0 };
-            if good == hold {
+            (good, calls) = if tally.in_time_share() >= wanted { (good + 1, calls + tally.offered) } else { (0, 0) };
+            if good >= hold && calls > 0 {
                 let began = u32::try_from(index + 1 - hold).unwrap_or(u32::MAX);
                 return Some(self.interval.saturating_mul(began).saturating_sub(over));
             }

@@ -207,6 +207,7 @@ impl<'a> Stage<'a> {
             phases: std::mem::take(&mut recorder.phases),
             breakers: changes,
             breakers_left_out: left_out,
+            warm_up: simulation.warm_up,
             trouble: simulation.trouble(),
             ended: since_start(recorder.ended),
         }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 /// How deep directories are looked into.
 const DEPTH: usize = 16;
 
-/// The file, or the files that end in `.toml` in this directory and those below it, in the order of their names.
+/// The file, or the files that end in `.toml` in this directory and those below it, in the order of their names. Below it,
+/// links to directories are not followed, so that none leads in a circle, and what is neither file nor directory (a pipe would
+/// be waited for) is left out.
 ///
 /// # Errors
 /// What cannot be read.
@@ -27,9 +29,13 @@ fn collect(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()
     let mut entries = std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     entries.sort();
     for entry in entries {
-        let is_scenario = entry.extension().is_some_and(|extension| extension == "toml");
-        if is_scenario || entry.is_dir() {
-            collect(&entry, depth - 1, found)?;
+        let is_link = std::fs::symlink_metadata(&entry).is_ok_and(|itself| itself.is_symlink());
+        match std::fs::metadata(&entry) {
+            Ok(meant) if meant.is_dir() && !is_link => collect(&entry, depth - 1, found)?,
+            Ok(meant) if !meant.is_file() => {}
+            // One that leads nowhere is told of where it is read, as any that cannot be.
+            _ if entry.extension().is_some_and(|extension| extension == "toml") => found.push(entry),
+            _ => {}
         }
     }
     Ok(())

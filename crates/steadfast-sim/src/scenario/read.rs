@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use steadfast::config::reading::{Document, describe, entries, join, of_file, read_file};
+use steadfast::config::reading::{Document, clean, describe, entries, join, of_file, read_file};
 use steadfast::config::{Config, Loader, Problem, Problems};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 use super::fields::Fields;
 use super::keys::{ANSWER, FILE, REPLY, STEP};
 use super::kind::{Kind, is_name};
-use super::model::{Scenario, Script, Settings};
+use super::model::{Act, Action, CallKind, Reply, Scenario, Script, Settings, Step};
 use super::read_script::{answer, reply};
 use super::read_step::Targets;
 use super::source::Source;
@@ -48,6 +48,12 @@ impl Scenario {
         Err(problems.into_iter().collect())
     }
 }
+
+/// More of a title is cut off; what would control a terminal is escaped.
+const LONGEST_TITLE: usize = 200;
+/// The most requests that a scenario may come to, and bytes of their bodies and answers: all of them are kept.
+const MOST_REQUESTS: usize = 100_000;
+const MOST_BYTES: usize = 256 << 20;
 
 /// The most variants of a file.
 const MOST_VARIANTS: usize = 1_000;
@@ -115,14 +121,17 @@ impl<'t> Reader<'_, '_, 't> {
         }
         self.at_the_end(&mut targets);
         let scripts = self.scripts(root, &targets);
+        if let Some(settings) = &settings {
+            self.check_amount(root, settings, &scripts, &steps);
+        }
         Some(Scenario {
             file: self.document.file.to_owned(),
-            title: fields.value("title")?,
+            title: clean(&fields.value::<String>("title")?, LONGEST_TITLE),
             variant: document.words(),
             contract: fields.value("contract").unwrap_or_default(),
             why: fields.value("why")?,
             seed: fields.value("seed").unwrap_or(1),
-            virtual_only: fields.value("virtual_only"),
+            virtual_only: fields.value::<String>("virtual_only").map(|why| clean(&why, LONGEST_TITLE)),
             settings: settings?,
             scripts,
             steps,
@@ -154,6 +163,49 @@ impl<'t> Reader<'_, '_, 't> {
                 self.problems.extend(problems.iter().cloned());
                 None
             }
+        }
+    }
+
+    /// A slip of the pen must not take the machine's memory.
+    fn check_amount(
+        &mut self,
+        root: &DeTable<'t>,
+        settings: &Settings,
+        scripts: &BTreeMap<String, Script>,
+        steps: &[Step],
+    ) {
+        let answer = |reply: &Reply| match &reply.act {
+            Act::Respond(respond) => respond.body.len(),
+            _ => 0,
+        };
+        let longest = |script: &Script| match script {
+            Script::Replies(replies) => replies.iter().map(answer).max().unwrap_or_default(),
+            Script::Answers(_) => 0,
+        };
+        let longest = scripts.values().map(longest).max().unwrap_or_default();
+        let (mut requests, mut bytes) = (0_usize, 0_usize);
+        for step in steps {
+            let Action::Call(call) = &step.action else { continue };
+            let own = match &call.kind {
+                CallKind::Http(http) => http.body.as_ref().map_or(0, Vec::len),
+                CallKind::Guard(_) => 0,
+            };
+            let upstream = settings.config().upstreams().find(|(name, _)| *name == call.target);
+            let attempts = upstream.map_or(1, |(_, upstream)| upstream.settings().retries as usize + 1);
+            let of_step = (call.times as usize).saturating_mul(attempts);
+            requests = requests.saturating_add(of_step);
+            bytes = bytes.saturating_add(of_step.saturating_mul(own.saturating_add(longest)));
+        }
+        let at = root.get("step").map_or(0, |steps| steps.span().start);
+        if requests > MOST_REQUESTS {
+            let message =
+                format!("its calls may come to {requests} requests, retries included; at most {MOST_REQUESTS}");
+            self.says(at, "step", message);
+        }
+        if bytes > MOST_BYTES {
+            let message =
+                format!("bodies and answers may come to {bytes} bytes, retries included; at most {MOST_BYTES}");
+            self.says(at, "step", message);
         }
     }
 

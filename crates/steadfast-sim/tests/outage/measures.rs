@@ -77,6 +77,12 @@ fn a_run_that_does_not_recover_says_so() {
     let policy = Policy::none(&settings(plain()));
     assert_eq!(simulation.run(&policy, 1).unwrap().recovery(0.95, SEC * 5), Some(NOW));
     assert_eq!(simulation.run(&policy, 1).unwrap().recovery(0.95, SEC * 6), None, "there are five seconds left");
+    // Of no calls nothing can be told: neither where none came before, nor where none came after.
+    for at in [SEC * 17, SEC * 2] {
+        let mut quiet = simulation.clone();
+        quiet.workload = Workload::Recorded { at: vec![at] };
+        assert_eq!(quiet.run(&policy, 1).unwrap().recovery(0.95, SEC), None, "{at:?}");
+    }
     simulation.triggers.clear();
     assert_eq!(simulation.run(&policy, 1).unwrap().recovery(0.95, SEC), None, "nothing had happened");
 }

@@ -41,6 +41,23 @@ fn those_of_a_directory_in_the_order_of_their_names() {
     assert!(files(&directory.0.join("nowhere")).is_err());
 }
 
+/// A pipe would be waited for, a link upwards leads in a circle, and one that leads nowhere is told of by name.
+#[cfg(unix)]
+#[test]
+fn odd_entries_neither_hang_nor_stop_the_others() {
+    let directory = Directory::new("odd");
+    directory.write("a.toml", "");
+    std::os::unix::fs::symlink(&directory.0, directory.0.join("below/circle")).unwrap();
+    std::os::unix::fs::symlink("nowhere", directory.0.join("dangling.toml")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(directory.0.join("pipe.toml")).status().unwrap();
+    assert!(made.success());
+    let found = files(&directory.0).unwrap();
+    let names: Vec<_> = found.iter().map(|path| path.strip_prefix(&directory.0).unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["a.toml", "dangling.toml"]);
+    let problems = Scenario::read(&found[1]).unwrap_err().to_string();
+    assert!(problems.contains("cannot be read"), "{problems}");
+}
+
 const SCENARIO: &str = r#"
 title = "a"
 why = "b"

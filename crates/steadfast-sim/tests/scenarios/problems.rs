@@ -321,3 +321,20 @@ fn odd_texts_are_refused_in_bounded_time_and_words() {
     assert!(!problems(&control).contains('\u{1b}'), "{}", problems(&control));
     assert!(!problems(&"y".repeat(2 << 20)).is_empty());
 }
+
+#[test]
+fn a_slip_of_the_pen_does_not_take_the_machines_memory() {
+    let many = "a.toml:10:1: step: its calls may come to 120000 requests, retries included; at most 100000\n";
+    let steps = "call = \"billing\"\ntimes = 10000\n".to_owned();
+    let four = [steps.as_str(); 4].join("[[step]]\n");
+    assert_eq!(problems(&GOOD.replace("call = \"billing\"\n", &four)).trim_end(), many.trim_end());
+    let body = format!("call = \"billing\"\nmethod = \"POST\"\ntimes = 1000\nbody = \"{}\"\n", "a".repeat(100_000));
+    let said = problems(&GOOD.replace("call = \"billing\"\n", &body));
+    assert!(said.contains("bodies and answers may come to 300000000 bytes"), "{said}");
+}
+
+#[test]
+fn what_would_control_a_terminal_is_escaped() {
+    let text = GOOD.replace("title = \"a\"", "title = \"\\u001b[2Jx\"");
+    assert_eq!(Scenario::parse("a.toml", &text).unwrap()[0].title, "\\u{1b}[2Jx");
+}

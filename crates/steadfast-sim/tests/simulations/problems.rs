@@ -219,3 +219,18 @@ fn no_mistake_panics() {
         }
     }
 }
+
+/// What a file may come to is bounded: phases, intervals of all policies, visits of all triggers.
+#[test]
+fn a_slip_of_the_pen_does_not_take_the_machine() {
+    let phases: String =
+        (0..101).map(|number| format!("[[phase]]\nname = \"p{number}\"\nfrom = \"0s\"\nto = \"1s\"\n")).collect();
+    let said = problems(&format!("{GOOD}\n{phases}"));
+    assert!(said.contains("expected at most 100 phases; found 101"), "{said}");
+    let said = problems(&with("length = \"10s\"", "length = \"1000s\"\ninterval = \"1ms\""));
+    assert!(said.contains("models and policies come to"), "{said}");
+    let many = "[model.a]\nreplicas = 10000";
+    let often = "\n[[trigger]]\neffect = \"down\"\nat = \"1s\"\nfor = \"9s\"\nevery = \"1ms\"\neach = \"1ms\"\n";
+    let said = problems(&format!("{}{often}", with("[model.a]", many)));
+    assert!(said.contains("that all triggers befall come to 90010000"), "{said}");
+}

@@ -7,6 +7,7 @@ pub use super::duration::{parse as parse_duration, show as show_duration};
 pub use super::loader::read_file;
 pub use super::nearest::nearest;
 pub use super::problem::{clean, quote};
+pub use steadfast_http::headers::is_secret;
 
 use super::problem::{Place, Problem};
 

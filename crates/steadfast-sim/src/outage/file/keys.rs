@@ -37,7 +37,13 @@ const SHARE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 const AMOUNT: Kind = Kind::Number { min: 0.0, max: 1e6 };
 const STATUS: Kind = Kind::Count(200, 599);
 
-/// The most clients of a simulation.
+/// The most phases that a file names.
+pub(super) const MOST_PHASES: usize = 100;
+/// How often all triggers together come to all replicas that they befall.
+pub(super) const MOST_VISITS: u128 = 1_000_000;
+/// Intervals, times models, times policies: what is kept of one seed.
+pub(super) const MOST_KEPT: u128 = 100_000;
+/// The most clients.
 pub(super) const MOST_CLIENTS: u64 = 20_000;
 /// The most upstreams of a chain.
 pub(super) const MOST_MODELS: usize = 16;

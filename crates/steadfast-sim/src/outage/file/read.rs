@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use steadfast::config::reading::{Document, nearest, of_file, read_file};
+use steadfast::config::reading::{Document, clean, nearest, of_file, read_file};
 use steadfast::config::{Problem, Problems};
 
 use super::fields::{Fields, Named};
@@ -47,6 +47,9 @@ impl SimulationFile {
     }
 }
 
+/// More of a title is cut off; what would control a terminal is escaped.
+const LONGEST_TITLE: usize = 200;
+
 /// Notes every mistake, and goes on.
 pub(super) struct Reader<'a, 't> {
     pub(super) document: &'a Document<'t>,
@@ -75,11 +78,11 @@ impl Reader<'_, '_> {
         simulation.in_time = file.value("in_time").unwrap_or(simulation.in_time);
         simulation.phases = self.phases(&file.value::<Vec<Fields>>("phase").unwrap_or_default(), &simulation);
         let expectations = self.expectations(&file, &simulation, &models, &policies);
-        self.check_amount(&load, &simulation);
+        self.check_amount(&load, &simulation, policies.len());
         self.check(&simulation, &file, &models, &tables, &load);
         Some(SimulationFile {
             file: self.document.file.to_owned(),
-            title: file.value("title")?,
+            title: clean(&file.value::<String>("title")?, LONGEST_TITLE),
             why: file.value("why").unwrap_or_default(),
             seed: file.value("seed").unwrap_or(1),
             models: models.into_iter().map(|model| model.name).collect(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::ALL;
 use super::fields::Fields;
-use super::keys::MOST_PULSES;
+use super::keys::{MOST_PHASES, MOST_PULSES};
 use super::model::Model;
 use super::read::Reader;
 use crate::outage::{Effect, FAST, Of, Phase, Pulse, Simulation, Trigger};
@@ -140,6 +140,14 @@ impl Reader<'_, '_> {
             } else {
                 phases.push(Phase { name, from, to });
             }
+        }
+        if let Some(fields) = tables.get(MOST_PHASES) {
+            self.says(
+                fields.at,
+                &fields.path,
+                format!("expected at most {MOST_PHASES} phases; found {}", tables.len()),
+            );
+            phases.truncate(MOST_PHASES);
         }
         // One that has no length, such as the time before a trigger at the start, has no calls.
         phases.retain(|phase| phase.from < phase.to);
