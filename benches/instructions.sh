@@ -4,6 +4,8 @@
 #
 # Needs valgrind. Fails if a request with metrics takes more than 3 % more instructions than one without.
 set -euo pipefail
+# A run that fails in a substitution is a failure of the whole.
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 command -v valgrind >/dev/null || { echo "no valgrind: apt-get install valgrind" >&2; exit 1; }
@@ -28,6 +30,7 @@ each() { # each PROGRAM WORK FEW MANY [counted]: instructions per operation
     local few many
     few=$(run "$1" "$2" "$3" "${@:5}")
     many=$(run "$1" "$2" "$4" "${@:5}")
+    [ "${few:-0}" -gt 0 ] && [ "${many:-0}" -gt "$few" ] || { echo "no instructions were counted: $*" >&2; exit 1; }
     echo $(((many - few) / ($4 - $3)))
 }
 

@@ -22,7 +22,7 @@ fn a_guarded_call_that_is_counted_allocates_nothing() {
     call();
     let counted = measure(|| (0..CALLS).for_each(|_| call()));
     assert_eq!(counted.count_total, 0);
-    let line = format!("steadfast_calls_total{{upstream=\"free\",ended=\"response\"}} {}\n", CALLS + 1);
+    let line = format!("steadfast_calls_total{{ended=\"response\",upstream=\"free\"}} {}\n", CALLS + 1);
     assert!(prometheus.render().contains(&line), "they were counted");
 }
 
@@ -32,7 +32,7 @@ fn a_request_that_is_counted_allocates_as_often_as_one_that_is_not() {
     let uncounted = allocations(None, "uncounted", steps());
     let prometheus = Prometheus::new();
     assert_eq!(allocations(Some(&prometheus), "counted", steps()), uncounted);
-    assert!(prometheus.render().contains("steadfast_attempts_total{upstream=\"counted\",outcome=\"2xx\"} 1001\n"));
+    assert!(prometheus.render().contains("steadfast_attempts_total{outcome=\"2xx\",upstream=\"counted\"} 1001\n"));
 }
 
 /// A retry, a wait, and a refusal by the budget, on the way.
@@ -42,7 +42,7 @@ fn nor_do_retries_allocate_more() {
     let uncounted = allocations(None, "uncounted_retries", steps());
     let prometheus = Prometheus::new();
     assert_eq!(allocations(Some(&prometheus), "counted_retries", steps()), uncounted);
-    let line = "steadfast_retries_total{upstream=\"counted_retries\",reason=\"backoff\"}";
+    let line = "steadfast_retries_total{reason=\"backoff\",upstream=\"counted_retries\"}";
     let text = prometheus.render();
     let count = text.lines().find_map(|shown| shown.strip_prefix(line)).expect("it is shown");
     assert_ne!(count.trim(), "0");

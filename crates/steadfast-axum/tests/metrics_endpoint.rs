@@ -47,7 +47,7 @@ body_size_bytes_count{le_="mine"} 3
 level{kind="a"} -1.5
 # HELP mails_sent_total Mails that went out.\nWith a \\.
 # TYPE mails_sent_total counter
-mails_sent_total{to="a \"b\" \\ c\nd",in_house="yes"} 2
+mails_sent_total{in_house="yes",to="a \"b\" \\ c\nd"} 2
 mails_sent_total{to="e"} 1
 # TYPE took histogram
 "#;
@@ -111,11 +111,11 @@ fn the_service_answers_with_what_the_clients_do_now() {
     let text = String::from_utf8(now(response.into_body().collect()).unwrap().to_bytes().to_vec()).unwrap();
     for line in [
         "# TYPE steadfast_calls_total counter",
-        "steadfast_calls_total{upstream=\"endpoint\",ended=\"response\"} 1",
-        "steadfast_calls_total{upstream=\"endpoint\",ended=\"deadline\"} 0",
-        "steadfast_attempts_total{upstream=\"endpoint\",outcome=\"5xx\"} 1",
-        "steadfast_circuit_breaker_state{upstream=\"endpoint\",state=\"open\"} 1",
-        "steadfast_circuit_breaker_transitions_total{upstream=\"endpoint\",to=\"open\",why=\"forced\"} 1",
+        "steadfast_calls_total{ended=\"response\",upstream=\"endpoint\"} 1",
+        "steadfast_calls_total{ended=\"deadline\",upstream=\"endpoint\"} 0",
+        "steadfast_attempts_total{outcome=\"5xx\",upstream=\"endpoint\"} 1",
+        "steadfast_circuit_breaker_state{state=\"open\",upstream=\"endpoint\"} 1",
+        "steadfast_circuit_breaker_transitions_total{to=\"open\",upstream=\"endpoint\",why=\"forced\"} 1",
         "steadfast_call_duration_seconds_count{upstream=\"endpoint\"} 1",
         "steadfast_call_timeout_seconds{upstream=\"endpoint\"} 30",
     ] {

@@ -214,7 +214,12 @@ impl<'a> Call<'a> {
         if let Some(span) = trace.and_then(|trace| trace.begin_attempt(attempt)) {
             operation.in_trace(span);
         }
-        Within::new(operation.attempt(attempt), trace)
+        // An operation may begin before its future is polled.
+        let began = {
+            let _inside = trace.and_then(CallTrace::enter);
+            operation.attempt(attempt)
+        };
+        Within::new(began, trace)
     }
 
     /// The attempt that begins now.

@@ -32,7 +32,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::client::StatusError;
+use crate::client::{Response, StatusError};
 use crate::error::Error;
 use crate::report::{Ended, Report};
 
@@ -84,6 +84,13 @@ impl From<&StatusError> for Degraded {
     /// The same for a call whose answer was no use: the last 503, where retries brought no other.
     fn from(error: &StatusError) -> Self {
         let response = error.response();
+        Self::of(&Arc::from(response.upstream()), response.report())
+    }
+}
+
+impl From<&Response> for Degraded {
+    /// The same for a call whose answer was good, and cannot be used: a body that is not what was agreed on.
+    fn from(response: &Response) -> Self {
         Self::of(&Arc::from(response.upstream()), response.report())
     }
 }

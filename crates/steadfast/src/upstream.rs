@@ -42,6 +42,9 @@ pub(crate) struct Setup {
     pub(crate) seed: Option<u64>,
     /// Whether it is one policy alone, of a stack that is seen as a whole.
     pub(crate) is_part: bool,
+    /// What all guards of its family are called, if it is one of several.
+    #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "only spans show it"))]
+    pub(crate) family: Option<Arc<str>>,
 }
 
 /// One upstream or dependency, shared by every clone of its client or guard.
@@ -51,6 +54,10 @@ pub(crate) struct Upstream {
     pub(crate) events: EventHook,
     /// Whether it is one policy alone, whose calls are no spans of their own.
     pub(crate) is_part: bool,
+    /// What all guards of its family are called, if it is one of several: a key may come from outside, and is told to no
+    /// backend of traces.
+    #[cfg(feature = "otel")]
+    family: Option<Arc<str>>,
     #[cfg(feature = "otel")]
     pub(crate) otel: otel::Source,
     policies: Apart<Mutex<Policies>>,
@@ -64,6 +71,8 @@ struct Apart<T>(T);
 impl Upstream {
     pub(crate) fn new(name: Arc<str>, setup: Setup, clock: Clock, events: EventHook) -> Self {
         let is_part = setup.is_part;
+        #[cfg(feature = "otel")]
+        let family = setup.family.clone();
         let policies = Apart(Mutex::new(Policies::new(setup, &clock)));
         Self {
             name,
@@ -71,10 +80,18 @@ impl Upstream {
             events,
             is_part,
             #[cfg(feature = "otel")]
+            family,
+            #[cfg(feature = "otel")]
             otel: otel::Source::new(),
             policies,
             last_ended: Notify::new(),
         }
+    }
+
+    /// What spans call it.
+    #[cfg(feature = "otel")]
+    pub(crate) fn shown_as(&self) -> &str {
+        self.family.as_deref().unwrap_or(&self.name)
     }
 
     #[inline]

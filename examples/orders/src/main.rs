@@ -22,9 +22,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let telemetry = telemetry::set_up()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run(arguments.is_empty(), telemetry.prometheus.clone()))?;
+    let served = runtime.block_on(run(arguments.is_empty(), telemetry.prometheus.clone()));
     drop(runtime);
-    telemetry.shut_down()
+    // What was traced is sent, also where serving failed.
+    let sent = telemetry.shut_down();
+    served.and(sent)
 }
 
 async fn run(with_upstreams: bool, prometheus: Prometheus) -> Result<(), Box<dyn Error>> {

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use axum::Json;
 use axum::extract::State;
@@ -62,7 +63,10 @@ pub(crate) fn work(billing: ServiceClient) -> Queue {
             }
         }
     });
-    Queue { jobs, last_order: Arc::new(AtomicU64::new(1_000)) }
+    // An order's id is its idempotency key, so it must be no other's, of an earlier process neither.
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let first = u64::try_from(since_1970.as_millis()).unwrap_or(u64::MAX / 2);
+    Queue { jobs, last_order: Arc::new(AtomicU64::new(first)) }
 }
 
 pub(crate) async fn place(State(app): State<App>, Json(new): Json<NewOrder>) -> Result<Response, Answer> {

@@ -63,6 +63,7 @@ async fn name_of(app: &App, article: &str) -> Option<String> {
             Ok(article) => Some(article.name),
             Err(error) => {
                 tracing::error!(%error, "catalog does not keep to its contract");
+                degraded::note(Degraded::from(&response));
                 None
             }
         },

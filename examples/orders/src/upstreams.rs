@@ -1,5 +1,5 @@
 //! Stand-ins for billing and catalog, which can be told to fail: `PUT /mode` with `up`, `down` (503), `broken` (500), `slow`
-//! (2 s), or `flaky` (every other request is answered 503).
+//! (2 s), `garbled` (200, with a body that is no JSON), or `flaky` (every other request is answered 503).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +21,7 @@ enum Mode {
     Down,
     Broken,
     Slow,
+    Garbled,
     Flaky,
 }
 
@@ -96,6 +97,7 @@ async fn behave(State(upstream): State<Upstream>, request: Request, next: Next) 
     match mode {
         Mode::Down => StatusCode::SERVICE_UNAVAILABLE.into_response(),
         Mode::Flaky if number % 2 == 1 => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Mode::Garbled => "not what was agreed on".into_response(),
         Mode::Broken => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         Mode::Slow => {
             tokio::time::sleep(Duration::from_secs(2)).await;
@@ -111,9 +113,10 @@ async fn change(State(upstream): State<Upstream>, mode: String) -> Result<(), (S
         "down" => Mode::Down,
         "broken" => Mode::Broken,
         "slow" => Mode::Slow,
+        "garbled" => Mode::Garbled,
         "flaky" => Mode::Flaky,
         other => {
-            let problem = format!("unknown mode {other:?}: expected up, down, broken, slow, or flaky\n");
+            let problem = format!("unknown mode {other:?}: expected up, down, broken, slow, garbled, or flaky\n");
             return Err((StatusCode::BAD_REQUEST, problem));
         }
     };

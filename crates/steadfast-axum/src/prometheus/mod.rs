@@ -44,7 +44,7 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; c
 ///
 /// let service: Router = Router::new().route_service("/metrics", prometheus.clone());
 /// # let _ = service;
-/// assert!(prometheus.render().contains("steadfast_circuit_breaker_state{upstream=\"invoices\",state=\"closed\"} 1"));
+/// assert!(prometheus.render().contains("steadfast_circuit_breaker_state{state=\"closed\",upstream=\"invoices\"} 1"));
 /// # drop(invoices);
 /// # Ok(())
 /// # }

@@ -57,6 +57,8 @@ pub(super) struct Registry {
     all: Mutex<All>,
     /// Whether the log has said that there is no room.
     full: AtomicBool,
+    /// Whether it has said that a metric has two kinds.
+    mixed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -123,7 +125,9 @@ impl Registry {
             Kind::Histogram => all.bounds.get(&text::base_name(kind, key.name())).cloned(),
             Kind::Counter | Kind::Gauge => None,
         };
-        let family = all.family(kind, key.name()).filter(|family| family.kind == kind);
+        let family = all.family(kind, key.name());
+        let is_mixed = family.as_ref().is_some_and(|family| family.kind != kind);
+        let family = family.filter(|family| family.kind == kind);
         let known = family.and_then(|family| match family.series.get(&labels) {
             Some(series) => Some((series.clone(), false)),
             None if !has_room => None,
@@ -137,8 +141,11 @@ impl Registry {
             all.series += 1;
         }
         drop(all);
-        if known.is_none() && !self.full.swap(true, Ordering::Relaxed) {
-            tracing::warn!(name = key.name(), "a metric is not counted: there are too many, or it has two kinds");
+        let name = key.name();
+        if known.is_none() && is_mixed && !self.mixed.swap(true, Ordering::Relaxed) {
+            tracing::warn!(name, "a metric is not counted: there is one of another kind with its name");
+        } else if known.is_none() && !is_mixed && !self.full.swap(true, Ordering::Relaxed) {
+            tracing::warn!(name, "a metric is not counted: there are too many");
         }
         known.map(|(series, _)| series)
     }

@@ -1,7 +1,7 @@
 //! The text format 0.0.4 of Prometheus
 //! (<https://prometheus.io/docs/instrumenting/exposition_formats/>): names, labels, values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
@@ -97,10 +97,10 @@ fn full_name(base: &str, family: &Family) -> String {
     name
 }
 
-/// What stands between the braces. Of two labels of one name the first counts.
+/// What stands between the braces, in the order of the labels' names: to the facade it makes no difference in which they
+/// come. Of two labels of one name the first counts.
 pub(super) fn labels(kind: Kind, key: &Key) -> String {
-    let mut text = String::new();
-    let mut names = BTreeSet::new();
+    let mut sorted = BTreeMap::new();
     for label in key.labels() {
         let mut name = word(label.key(), |letter| letter.is_ascii_alphanumeric());
         // A histogram has one of its own.
@@ -108,10 +108,13 @@ pub(super) fn labels(kind: Kind, key: &Key) -> String {
             name.push('_');
         }
         let value = label.value().replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
-        let comma = if names.is_empty() { "" } else { "," };
-        if names.insert(name.clone()) {
-            let _ = write!(text, "{comma}{name}=\"{value}\"");
-        }
+        sorted.entry(name).or_insert(value);
+    }
+    let mut text = String::new();
+    for (name, value) in sorted {
+        let comma = if text.is_empty() { "" } else { "," };
+        // Cannot fail: it is a string.
+        let _ = write!(text, "{comma}{name}=\"{value}\"");
     }
     text
 }

@@ -210,6 +210,7 @@ impl ClientBuilder {
             line: line_config(&settings),
             seed: self.seed.or_else(|| self.clock.seed()),
             is_part: false,
+            family: None,
         };
         adjust(&mut setup);
         let name = Arc::from(settings.name.as_str());

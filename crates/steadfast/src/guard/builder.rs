@@ -48,6 +48,8 @@ pub struct GuardBuilder {
     events: EventHook,
     /// Whether it is one policy alone.
     is_part: bool,
+    /// What all guards of its family are called.
+    family: Option<Arc<str>>,
     #[cfg(feature = "metrics")]
     metrics_name: Option<Arc<str>>,
 }
@@ -75,6 +77,7 @@ impl GuardBuilder {
             clock: Clock::system(),
             events: EventHook::default(),
             is_part: false,
+            family: None,
             #[cfg(feature = "metrics")]
             metrics_name: None,
         }
@@ -243,9 +246,10 @@ impl GuardBuilder {
         let key = key.chars().map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter });
         let name: String = self.name.chars().chain(['/']).chain(key).collect();
         #[cfg(feature = "metrics")]
-        let metrics_name = self.metrics_name.or(Some(self.name));
+        let metrics_name = self.metrics_name.or_else(|| Some(Arc::clone(&self.name)));
         Self {
             name: Arc::from(name),
+            family: Some(self.name),
             #[cfg(feature = "metrics")]
             metrics_name,
             ..self
@@ -314,6 +318,7 @@ impl GuardBuilder {
             line,
             seed,
             is_part: self.is_part,
+            family: self.family,
         };
         adjust(&mut setup);
         let upstream = Upstream::new(self.name, setup, self.clock, self.events);

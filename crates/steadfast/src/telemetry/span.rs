@@ -4,8 +4,9 @@
 //! operation, says which call it was. What the span says at its end is taken from the report, the one account of a call
 //! that there is. Without a subscriber that wants the span, and without an SDK, there is nothing here but an empty pointer.
 //!
-//! Invariants: each span that was begun ends exactly once, at the latest when the call's future is dropped. Nothing of a
-//! request but its method is in a span of `tracing`.
+//! Invariants: each span of OpenTelemetry that was begun ends exactly once, at the latest when the call's future is dropped.
+//! One of `tracing` closes with the last that is in it: an operation on a helper thread may go on after its call. Nothing of
+//! a request but its method is in a span of `tracing`.
 //!
 //! Limits: the body of a response that is read as it comes lies outside of its call's span, as the call ended at the head.
 

@@ -36,6 +36,28 @@ fn c5_1_gauges_show_what_is_in_flight_and_zero_once_the_client_is_gone() {
     assert_eq!(kept.gauge("steadfast.circuit_breaker.state", &[name, ("state", "closed")]), 0.0);
 }
 
+/// A share of a limit that not all have is no share: an alert on it must not fire.
+#[test]
+fn c5_1_a_limit_that_not_all_of_a_name_have_is_none() {
+    let kept = Kept::new();
+    let limited = with_local_recorder(&kept, || Guard::builder("mixed").max_concurrent(2, secs(1)).build().unwrap());
+    refresh_at(&kept);
+    let limit = || kept.gauge("steadfast.bulkhead.limit", &[("upstream", "mixed")]);
+    assert_eq!(limit(), 2.0);
+    let unlimited = with_local_recorder(&kept, || {
+        Guard::builder("mixed").without_bulkhead().without_retry_budget().build().unwrap()
+    });
+    refresh_at(&kept);
+    assert_eq!(limit(), f64::INFINITY);
+    assert_eq!(kept.gauge("steadfast.retry_budget.ceiling_left", &[("upstream", "mixed")]), f64::INFINITY);
+    drop(limited);
+    refresh_at(&kept);
+    assert_eq!(limit(), f64::INFINITY, "it is no limit of nought");
+    drop(unlimited);
+    refresh_at(&kept);
+    assert_eq!(limit(), 0.0);
+}
+
 /// 9.5: what a reload changes is what the next refresh shows.
 #[test]
 fn c9_5_gauges_follow_a_reload_and_a_pool_of_ours_has_its_own() {

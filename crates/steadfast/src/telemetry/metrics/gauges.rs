@@ -23,6 +23,9 @@ pub(super) struct Gauges {
     timeout: Duration,
     limit: Option<u64>,
     ceiling_left: Option<u64>,
+    /// Whether any has no limit, or no ceiling: then nor has the sum.
+    is_unlimited: bool,
+    has_no_ceiling: bool,
     pool: Option<Connections>,
 }
 
@@ -57,10 +60,14 @@ impl Gauges {
         self.timeout = self.timeout.max(observed.total_timeout());
         if snapshot.line.slots < u32::MAX {
             *self.limit.get_or_insert(0) += u64::from(snapshot.line.slots);
+        } else {
+            self.is_unlimited = true;
         }
         if snapshot.budget.ceiling_left < u64::MAX {
             let sum = self.ceiling_left.get_or_insert(0);
             *sum = sum.saturating_add(snapshot.budget.ceiling_left);
+        } else {
+            self.has_no_ceiling = true;
         }
         if let Some(pool) = snapshot.pool {
             let sum = self.pool.get_or_insert_default();
@@ -85,10 +92,10 @@ impl Gauges {
         set(&names::BUDGET_CREDIT, &[], self.credit as f64);
         set(&names::CALL_TIMEOUT, &[], self.timeout.as_secs_f64());
         if let Some(limit) = self.limit {
-            set(&names::BULKHEAD_LIMIT, &[], limit as f64);
+            set(&names::BULKHEAD_LIMIT, &[], if self.is_unlimited { f64::INFINITY } else { limit as f64 });
         }
         if let Some(left) = self.ceiling_left {
-            set(&names::BUDGET_CEILING_LEFT, &[], left as f64);
+            set(&names::BUDGET_CEILING_LEFT, &[], if self.has_no_ceiling { f64::INFINITY } else { left as f64 });
         }
         if let Some(pool) = self.pool {
             set(&names::POOL_CONNECTIONS, &[names::IDLE], pool.idle as f64);

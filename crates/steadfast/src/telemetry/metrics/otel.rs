@@ -91,7 +91,7 @@ impl Recorder for OpenTelemetry {
             let counter = self.meter.u64_counter(name.as_str().to_owned());
             counter.with_unit(ucum(unit)).with_description(help.into_owned()).build()
         };
-        let instrument = lock(&self.counters).entry(name.clone()).or_insert_with(make).clone();
+        let instrument = kept(&self.counters, &name, make);
         let series = Series { instrument, attributes: attributes(key), last: AtomicU64::new(0) };
         // It is there from the beginning, and zero.
         series.instrument.add(0, &series.attributes);
@@ -105,7 +105,7 @@ impl Recorder for OpenTelemetry {
             let gauge = self.meter.f64_gauge(name.as_str().to_owned());
             gauge.with_unit(ucum(unit)).with_description(help.into_owned()).build()
         };
-        let instrument = lock(&self.gauges).entry(name.clone()).or_insert_with(make).clone();
+        let instrument = kept(&self.gauges, &name, make);
         Gauge::from_arc(Arc::new(Series { instrument, attributes: attributes(key), last: AtomicU64::new(0) }))
     }
 
@@ -120,9 +120,18 @@ impl Recorder for OpenTelemetry {
                 if unit == Some(Unit::Seconds) { histogram.with_boundaries(SECONDS.to_vec()) } else { histogram };
             histogram.build()
         };
-        let instrument = lock(&self.histograms).entry(name.clone()).or_insert_with(make).clone();
+        let instrument = kept(&self.histograms, &name, make);
         Histogram::from_arc(Arc::new(Series { instrument, attributes: attributes(key), last: AtomicU64::new(0) }))
     }
+}
+
+/// The instrument of this name. It is made without the lock: an SDK asks the service's views, which are anybody's code.
+fn kept<I: Clone>(all: &Mutex<HashMap<KeyName, I>>, name: &KeyName, make: impl FnOnce() -> I) -> I {
+    let known = lock(all).get(name).cloned();
+    known.unwrap_or_else(|| {
+        let made = make();
+        lock(all).entry(name.clone()).or_insert(made).clone()
+    })
 }
 
 /// An instrument with the attributes of one time series.

@@ -20,7 +20,7 @@ use crate::config::Settings;
 use crate::report::Outcome;
 
 /// The longest text of an attribute, in bytes.
-const LONGEST: usize = 256;
+pub(super) const LONGEST: usize = 256;
 /// The longest `url.full`.
 const LONGEST_URL: usize = 1024;
 /// What stands in the place of a secret.
@@ -108,7 +108,10 @@ fn url(uri: &Uri, settings: &Settings, address: &str, port: u16) -> String {
     url.push_str(uri.path());
     for (index, pair) in uri.query().into_iter().flat_map(|query| query.split('&')).enumerate() {
         url.push(if index == 0 { '?' } else { '&' });
-        if let Some((name, _)) = pair.split_once('=') {
+        // `c2VjcmV0=` is no name, but padded base64.
+        if let Some((name, value)) = pair.split_once('=')
+            && !value.trim_matches('=').is_empty()
+        {
             url.push_str(name);
             url.push('=');
         }
@@ -119,7 +122,7 @@ fn url(uri: &Uri, settings: &Settings, address: &str, port: u16) -> String {
 }
 
 /// The text, or so much of its beginning as whole characters allow.
-fn cut(text: &str, longest: usize) -> &str {
+pub(super) fn cut(text: &str, longest: usize) -> &str {
     let end = (0..=longest.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     &text[..end.unwrap_or(0)]
 }

@@ -85,15 +85,15 @@ impl CallTrace {
             None => None,
         };
         let call = found.tracer.as_ref().and_then(|tracer| {
-            let mut attributes = vec![KeyValue::new("steadfast.upstream", upstream.name.to_string())];
+            let mut attributes = vec![named(upstream)];
             let mut kind = SpanKind::Internal;
             if let Some(request) = request.as_ref().filter(|_| !attempt_spans) {
                 kind = SpanKind::Client;
                 attributes.extend(request.attributes());
             }
             let name = match &request {
-                Some(request) => format!("{} {}", request.name(), upstream.name),
-                None => upstream.name.to_string(),
+                Some(request) => format!("{} {}", request.name(), shown_as(upstream)),
+                None => shown_as(upstream).to_owned(),
             };
             let builder = SpanBuilder::from_name(name).with_kind(kind).with_attributes(attributes);
             let parent = parent(current, served.as_ref());
@@ -127,7 +127,7 @@ impl CallTrace {
             Some(request) => (request.name(), SpanKind::Client, request.attributes()),
             None => ("attempt".to_owned(), SpanKind::Internal, Vec::new()),
         };
-        attributes.push(KeyValue::new("steadfast.upstream", self.upstream.name.to_string()));
+        attributes.push(named(&self.upstream));
         attributes.extend(resend_count(number, self.request.is_some()));
         let builder = SpanBuilder::from_name(name).with_kind(kind).with_attributes(attributes);
         call.with_span(tracer.build_with_context(builder, call))
@@ -141,7 +141,7 @@ impl CallTrace {
         ending.extend(version.and_then(request::version));
         let attempt = {
             let mut state = self.lock();
-            state.version = version.or(state.version);
+            state.version = version;
             state.attempt.take()
         };
         self.end(attempt, record.duration, is_error, ending);
@@ -205,6 +205,15 @@ impl CallTrace {
             end_span(call, true, vec![KeyValue::new("steadfast.ended", CANCELLED), error()]);
         }
     }
+}
+
+/// The upstream, or the family of a guard that is one of several: names have few values.
+fn shown_as(upstream: &Upstream) -> &str {
+    request::cut(upstream.shown_as(), request::LONGEST)
+}
+
+fn named(upstream: &Upstream) -> KeyValue {
+    KeyValue::new("steadfast.upstream", shown_as(upstream).to_owned())
 }
 
 fn end_span(context: &Context, is_error: bool, ending: Vec<KeyValue>) {

@@ -8,7 +8,7 @@ use opentelemetry::{Context, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use steadfast::policy::backoff::Backoff;
-use steadfast::{Guard, GuardError};
+use steadfast::{Guard, GuardError, Guards};
 
 use crate::scene::{ROOT, facts, is, says, trace, within};
 
@@ -71,6 +71,28 @@ fn c8_5_so_does_one_on_the_thread_that_calls() {
         call.call_blocking_with(|context| query(context.attempt == 1)).unwrap();
     });
     assert_is_a_call_with_two_attempts(&spans);
+}
+
+/// What an operation does before its future is polled belongs to the attempt as well.
+#[test]
+fn c8_5_the_beginning_of_an_operation_is_in_its_attempts_span_too() {
+    let (_, spans) = within(trace(), async {
+        guard().call(|| std::future::ready(query(false))).await.unwrap();
+    });
+    let [_, attempt, own] = &spans[..] else { panic!("{spans:#?}") };
+    assert_eq!((attempt.name.as_str(), own.name.as_str()), ("attempt", "own"));
+    assert_eq!(own.parent_span_id, attempt.span_id);
+}
+
+/// A key may be a tenant's name, or a token: no backend of traces is told.
+#[test]
+fn c8_6_a_guard_for_a_key_is_called_as_its_family() {
+    let (_, spans) = within(trace(), async {
+        let guards = Guards::new(Guard::database("ledger")).unwrap();
+        guards.get("s3cret").unwrap().call(|| std::future::ready(query(false))).await.unwrap();
+    });
+    assert!(spans.iter().all(|span| !format!("{span:?}").contains("s3cret")), "{spans:#?}");
+    assert_eq!((is(&spans[0]).0, says(&spans[0])["steadfast.upstream"].as_str()), ("ledger", "ledger"));
 }
 
 /// An error of the operation's own is an error of the call.
