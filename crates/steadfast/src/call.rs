@@ -1,5 +1,8 @@
 //! One call, from its deadline to its report. This is the only loop: HTTP calls and guards run through it.
 //!
+//! A call lies in the future of whoever makes it, [begun](Call::begin) there and [run](Call::run) by reference: its story
+//! is never moved about, and is there to be told when it has ended.
+//!
 //! ```text
 //! deadline = the earliest of the upstream's total, the call's own, and the inherited one
 //! loop
@@ -36,10 +39,10 @@ use crate::park::Bell;
 #[cfg(steadfast_planted)]
 use crate::planted;
 use crate::policies::{Refused, Step};
-use crate::report::{Ended, Outcome, Report, WaitReason, WaitRecord};
+use crate::report::{Ended, Outcome, Report, WaitReason};
 #[cfg(feature = "otel")]
 use crate::telemetry::otel::{CallTrace, Within};
-use crate::telemetry::{Traced, Watched};
+use crate::telemetry::{Open, Traced, Watched};
 use crate::timer::{self, Timer};
 use crate::upstream::{Held, Kept, Rules, Upstream};
 
@@ -70,90 +73,21 @@ pub(crate) struct Finished<Out> {
     /// The latest failure that an attempt brought; the last attempt may have been cut, and brought none. Boxed, as what
     /// a call that succeeds does not have should not be moved about with what it has.
     pub(crate) failure: Option<Box<Out>>,
-    /// The kind of error, if there is no response.
-    pub(crate) kind: ErrorKind,
-    /// Everything that happened, as the report tells it.
-    pub(crate) account: Account,
     /// What the response holds on to while its body is being read.
     pub(crate) held: Option<Box<Held>>,
 }
 
-/// A call under way.
+/// A call under way. Dropping it gives back slot, place, permit and budget, and is no verdict (1.6).
 pub(crate) struct Call<'a> {
     pub(crate) upstream: &'a Arc<Upstream>,
     rules: &'a Rules,
-    pub(crate) key: &'a str,
-    timeout_is_evidence: bool,
-    pub(crate) deadline: Deadline,
+    options: &'a Options<'a>,
+    deadline: Deadline,
     pub(crate) now: Time,
-    started: Time,
+    // Dropped in this order: what the call held is given back before its span ends.
     pub(crate) hold: Hold<'a>,
-    /// What happened before the last attempt.
-    before: Option<Box<Report>>,
-    /// Who is told of each attempt.
-    #[cfg(feature = "otel")]
-    watched: Option<Arc<Watched>>,
-}
-
-/// Runs one operation under the protection of its upstream.
-///
-/// Cancel safe: dropping the future gives back slot, place, permit and budget, and is no verdict (1.6).
-#[inline]
-pub(crate) fn run<'a, O: Operation>(
-    upstream: &'a Arc<Upstream>,
-    rules: &'a Rules,
-    operation: &'a mut O,
-    options: Options<'a>,
-) -> Traced<impl Future<Output = Finished<O::Out>>> {
-    // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed, and made in
-    // functions that are not inlined: to move such things about was most of what a call cost. For the same reason the call
-    // is made out here, and only once.
-    let mut call = Call::begin(upstream, rules, options);
-    let watched = Watched::begin(upstream, call.now, options.of_task, || operation.shown());
-    #[cfg(feature = "otel")]
-    {
-        call.watched = watched.clone();
-    }
-    let call = async move {
-        if call.deadline.is_expired(call.now) {
-            let refused = if call.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
-            return *call.refuse(Earlier::nothing(), refused);
-        }
-        let mut timer = pin!(Timer::with(options.bell));
-        let mut earlier = Earlier::nothing();
-        let mut number = 0;
-        loop {
-            let granted = match call.hold.ask(call.now, call.key, call.deadline.at()) {
-                Ok(Step::Granted(slot, permit)) => Ok((slot, permit)),
-                Ok(Step::Queued(ticket, poll_at, missing)) => {
-                    let waiting = (ticket, poll_at, missing);
-                    Box::pin(admission::wait_in_line(&mut call, timer.as_mut(), waiting)).await
-                }
-                Err(refused) => Err(refused),
-            };
-            match granted {
-                Ok(granted) => call.hold.grant(granted),
-                Err(refused) => return *call.refuse(earlier, refused),
-            }
-            number += 1;
-            operation.granted(call.attempt(number), &mut call.hold);
-            let out = {
-                // Dropped in here, before the slot is given back.
-                #[cfg(feature = "otel")]
-                let future = pin!(call.within_span(operation, call.attempt(number)));
-                #[cfg(not(feature = "otel"))]
-                let future = pin!(operation.attempt(call.attempt(number)));
-                timer::until(future, timer.as_mut(), &call.upstream.clock, call.limit(call.now)).await
-            };
-            // In one step between two awaits: of what it looks at, nothing has to be kept.
-            let (at, wait, reason) = match call.conclude(operation, number, out, &mut earlier) {
-                Next::Finish(finished) => return finished,
-                Next::Wait { at, wait, reason } => (at, wait, reason),
-            };
-            Box::pin(call.wait_to_retry(number + 1, at, wait, reason, timer.as_mut())).await;
-        }
-    };
-    Traced::new(call, watched)
+    account: Account,
+    watched: Open,
 }
 
 /// What follows an attempt.
@@ -168,8 +102,9 @@ enum Next<Out> {
 }
 
 impl<'a> Call<'a> {
+    /// A call whose time runs from now on.
     #[inline]
-    fn begin(upstream: &'a Arc<Upstream>, rules: &'a Rules, options: Options<'a>) -> Self {
+    pub(crate) fn begin(upstream: &'a Arc<Upstream>, rules: &'a Rules, options: &'a Options<'a>) -> Self {
         let now = upstream.clock.now();
         let mut left = options.inherited.map(|at| now.until(at));
         if let Some(deadline) = options.deadline {
@@ -183,27 +118,80 @@ impl<'a> Call<'a> {
         }
         let inherited = left.map(|left| now + left);
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
-        let (key, timeout_is_evidence) = (options.key, options.timeout_is_evidence);
-        let (hold, before) = (Hold::new(upstream), None);
-        Self {
-            upstream,
-            rules,
-            key,
-            timeout_is_evidence,
-            deadline,
-            now,
-            started: now,
-            hold,
-            before,
-            #[cfg(feature = "otel")]
-            watched: None,
-        }
+        let (hold, account, watched) = (Hold::new(upstream), Account::new(now), Open::new(None));
+        Self { upstream, rules, options, deadline, now, hold, account, watched }
+    }
+
+    /// The kind of error that the call has ended with, if it brought no response.
+    #[inline]
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.account.kind()
+    }
+
+    /// The story of the call, once it has ended.
+    pub(crate) fn report(&mut self) -> Report {
+        self.account.take_report(self.now)
+    }
+
+    /// Runs one operation under the protection of its upstream. To be called once.
+    ///
+    /// Cancel safe: dropping the future together with the call gives everything back.
+    #[inline]
+    pub(crate) fn run<'b, O: Operation>(
+        &'b mut self,
+        operation: &'b mut O,
+    ) -> Traced<impl Future<Output = Finished<O::Out>>> {
+        let watched = Watched::begin(self.upstream, self.now, self.options.of_task, || operation.shown());
+        let span = watched.clone();
+        self.watched = Open::new(watched);
+        // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed, and made
+        // in functions that are not inlined: to move such things about was most of what a call cost.
+        let attempts = async move {
+            if self.deadline.is_expired(self.now) {
+                let refused = if self.upstream.is_closed() { Refused::Closed } else { Refused::Deadline };
+                return self.refuse(Earlier::nothing(), refused);
+            }
+            let mut timer = pin!(Timer::with(self.options.bell));
+            let mut earlier = Earlier::nothing();
+            let mut number = 0;
+            loop {
+                let granted = match self.hold.ask(self.now, self.options.key, self.deadline.at()) {
+                    Ok(Step::Granted(slot, permit)) => Ok((slot, permit)),
+                    Ok(Step::Queued(ticket, poll_at, missing)) => {
+                        let waiting = (ticket, poll_at, missing);
+                        Box::pin(admission::wait_in_line(self, timer.as_mut(), waiting)).await
+                    }
+                    Err(refused) => Err(refused),
+                };
+                match granted {
+                    Ok(granted) => self.hold.grant(granted),
+                    Err(refused) => return self.refuse(earlier, refused),
+                }
+                number += 1;
+                operation.granted(self.attempt(number), &mut self.hold);
+                let out = {
+                    // Dropped in here, before the slot is given back.
+                    #[cfg(feature = "otel")]
+                    let future = pin!(self.within_span(operation, self.attempt(number)));
+                    #[cfg(not(feature = "otel"))]
+                    let future = pin!(operation.attempt(self.attempt(number)));
+                    timer::until(future, timer.as_mut(), &self.upstream.clock, self.limit(self.now)).await
+                };
+                // In one step between two awaits: of what it looks at, nothing has to be kept.
+                let (at, wait, reason) = match self.conclude(operation, number, out, &mut earlier) {
+                    Next::Finish(finished) => return finished,
+                    Next::Wait { at, wait, reason } => (at, wait, reason),
+                };
+                Box::pin(self.wait_to_retry(number + 1, at, wait, reason, timer.as_mut())).await;
+            }
+        };
+        Traced::new(attempts, span)
     }
 
     #[cfg(feature = "otel")]
     #[inline]
     fn trace(&self) -> Option<&CallTrace> {
-        self.watched.as_ref().and_then(|watched| watched.otel.as_ref())
+        self.watched.get().and_then(|watched| watched.otel.as_ref())
     }
 
     /// One try, within a span of its own where there is somebody to tell.
@@ -251,7 +239,7 @@ impl<'a> Call<'a> {
         let tried = Tried { number, started, ended: self.now, outcome, sent };
         #[cfg(feature = "otel")]
         if let Some(trace) = self.trace() {
-            trace.end_attempt(&tried.record(self.started), out.as_ref().and_then(O::version));
+            trace.end_attempt(&self.account.record(tried), out.as_ref().and_then(O::version));
         }
         if !judged.is_answer() {
             return *self.conclude_in_full(tried, judged, out, earlier);
@@ -263,9 +251,10 @@ impl<'a> Call<'a> {
             self.tell_attempt(tried);
             self.tell_end(Ended::Response, true, number);
         }
-        let account = Account::new(self.before.take(), Some(tried), self.started, self.now, Ended::Response);
+        self.account.end(Some(tried), Ended::Response, ErrorKind::Unreachable);
+        self.watched.finish(true, &self.account, self.now);
         let (_, failure) = earlier.take();
-        Next::Finish(Finished { response: out, failure, kind: ErrorKind::Unreachable, account, held })
+        Next::Finish(Finished { response: out, failure, held })
     }
 
     /// The same for whatever may have to be repaired. Boxed, so that the other way does not move it about.
@@ -287,8 +276,7 @@ impl<'a> Call<'a> {
             (None, Decision::GiveUp(reason)) => End::Result(reason.into(), self.worth_trying_after(reason, &judged)),
             (None, Decision::RetryAt { at, wait, reason, permit }) => {
                 self.hold.pay(permit);
-                let record = tried.record(self.started);
-                self.before().push_attempt(record);
+                self.account.go_on(tried);
                 earlier.keep(out, judged.result);
                 return Box::new(Next::Wait { at, wait, reason: reason.into() });
             }
@@ -339,8 +327,8 @@ impl<'a> Call<'a> {
     fn deadline_verdict(&self, asked_at: Time) -> Option<Verdict> {
         let rules = self.rules;
         let ran = self.now.since(asked_at);
-        let evidence =
-            self.timeout_is_evidence && deadline::is_timeout_evidence(ran, rules.timeout_evidence, rules.total_timeout);
+        let evidence = self.options.timeout_is_evidence
+            && deadline::is_timeout_evidence(ran, rules.timeout_evidence, rules.total_timeout);
         evidence.then_some(Verdict::Timeout)
     }
 
@@ -376,25 +364,21 @@ impl<'a> Call<'a> {
     }
 
     pub(crate) fn record_wait(&mut self, from: Time, to: Time, reason: WaitReason) {
-        let (start, duration) = (from.since(self.started), to.since(from));
+        let duration = to.since(from);
         if !duration.is_zero() {
             if reason == WaitReason::RateLimit {
                 self.upstream.clock.note_sleep(duration);
             }
             self.upstream.events.waited(reason, duration);
-            self.before().push_wait(WaitRecord { start, duration, reason });
+            self.account.wait(from, duration, reason);
         }
-    }
-
-    fn before(&mut self) -> &mut Report {
-        self.before.get_or_insert_default()
     }
 
     /// Tells of an attempt that has ended.
     #[cold]
     fn tell_attempt(&self, tried: Tried) {
         let upstream = self.upstream;
-        let attempt = tried.record(self.started);
+        let attempt = self.account.record(tried);
         upstream.events.emit_fine(|| Event::Attempt { upstream: upstream.name.clone(), attempt });
     }
 
@@ -403,12 +387,12 @@ impl<'a> Call<'a> {
         Box::new(Held::new(self.upstream, kept, verdict, self.deadline.at()))
     }
 
-    /// Ends a call whose next attempt may not go. Boxed, so that a call that may go does not move it about.
+    /// Ends a call whose next attempt may not go.
     #[cold]
-    fn refuse<Out>(&mut self, mut earlier: Earlier<Out>, refused: Refused) -> Box<Finished<Out>> {
+    fn refuse<Out>(&mut self, mut earlier: Earlier<Out>, refused: Refused) -> Finished<Out> {
         self.hold.refund(self.now);
         let (response, failure) = earlier.take();
-        Box::new(self.finish(End::Refused(refused), None, response, failure, None))
+        self.finish(End::Refused(refused), None, response, failure, None)
     }
 
     fn finish<Out>(
@@ -420,20 +404,19 @@ impl<'a> Call<'a> {
         held: Option<Box<Held>>,
     ) -> Finished<Out> {
         let (ended, kind, retry_after) = end.explain();
-        if retry_after.is_some() {
-            self.before().worth_trying_after(retry_after);
-        }
-        let account = Account::new(self.before.take(), last, self.started, self.now, ended);
+        self.account.end(last, ended, kind);
+        self.account.worth_trying_after(retry_after);
         end.tell(self.upstream);
-        self.tell_end(ended, response.is_some(), account.attempt_count());
-        Finished { response, failure, kind, account, held }
+        self.tell_end(ended, response.is_some(), self.account.attempt_count());
+        self.watched.finish(response.is_some(), &self.account, self.now);
+        Finished { response, failure, held }
     }
 
     /// Tells that the call has ended.
     #[cold]
     fn tell_end(&self, ended: Ended, answered: bool, attempts: u32) {
         let upstream = self.upstream;
-        let duration = self.now.since(self.started);
+        let duration = self.account.lasted(self.now);
         upstream.events.emit_fine(|| Event::Ended {
             upstream: upstream.name.clone(),
             ended,

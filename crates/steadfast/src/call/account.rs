@@ -1,12 +1,15 @@
-//! What a report is made of, in few words. The loop hands it up for every call, and few read it: to write the report itself
-//! each time, and to move it from hand to hand, cost as much as asking a policy.
+//! What a report is made of, in few words. Every call keeps it, and few read it: to write the report itself each time cost
+//! as much as asking a policy.
 //!
 //! Invariant: the report that it makes is the one that the events told.
+
+use std::time::Duration;
 
 use steadfast_http::Sent;
 use steadfast_policy::Time;
 
-use crate::report::{AttemptRecord, Ended, Outcome, Report};
+use crate::error::ErrorKind;
+use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecord};
 
 /// One try, as the loop knows it.
 #[derive(Clone, Copy)]
@@ -18,35 +21,64 @@ pub(crate) struct Tried {
     pub(crate) sent: Sent,
 }
 
-impl Tried {
-    /// The same for the report of a call that began at `begun`.
-    pub(crate) fn record(self, begun: Time) -> AttemptRecord {
-        let (start, duration) = (self.started.since(begun), self.ended.since(self.started));
-        AttemptRecord { number: self.number, start, duration, outcome: self.outcome, sent: self.sent }
-    }
-}
-
-/// What a report is made of.
-#[must_use = "it is the story of a call"]
+/// What has happened in a call.
 #[derive(Clone)]
 pub(crate) struct Account {
+    begun: Time,
     /// What happened before the last attempt.
     before: Option<Box<Report>>,
     last: Option<Tried>,
-    begun: Time,
-    over: Time,
     ended: Ended,
+    kind: ErrorKind,
 }
 
 impl Account {
+    /// Of a call that begins now.
     #[inline]
-    pub(crate) fn new(before: Option<Box<Report>>, last: Option<Tried>, begun: Time, over: Time, ended: Ended) -> Self {
-        Self { before, last, begun, over, ended }
+    pub(super) fn new(begun: Time) -> Self {
+        Self { begun, before: None, last: None, ended: Ended::Response, kind: ErrorKind::Unreachable }
     }
 
-    /// How many attempts were made.
+    /// An attempt as the report shows it.
+    pub(super) fn record(&self, tried: Tried) -> AttemptRecord {
+        let (start, duration) = (tried.started.since(self.begun), tried.ended.since(tried.started));
+        AttemptRecord { number: tried.number, start, duration, outcome: tried.outcome, sent: tried.sent }
+    }
+
+    /// Another attempt follows this one.
+    pub(super) fn go_on(&mut self, tried: Tried) {
+        let attempt = self.record(tried);
+        self.before().push_attempt(attempt);
+    }
+
+    /// The call waited from then on, so long.
+    pub(super) fn wait(&mut self, from: Time, duration: Duration, reason: WaitReason) {
+        let start = from.since(self.begun);
+        self.before().push_wait(WaitRecord { start, duration, reason });
+    }
+
+    /// The call is over; its last attempt was this one, or none could go. `kind` is that of its error, if it brought no
+    /// response.
     #[inline]
-    pub(crate) fn attempt_count(&self) -> u32 {
+    pub(super) fn end(&mut self, last: Option<Tried>, ended: Ended, kind: ErrorKind) {
+        (self.last, self.ended, self.kind) = (last, ended, kind);
+    }
+
+    /// The kind of error that the call has ended with, if it brought no response.
+    #[inline]
+    pub(crate) fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// When it makes sense to call again, where that is known.
+    pub(super) fn worth_trying_after(&mut self, wait: Option<Duration>) {
+        if wait.is_some() {
+            self.before().worth_trying_after(wait);
+        }
+    }
+
+    /// How many attempts were made, once the call is over.
+    pub(super) fn attempt_count(&self) -> u32 {
         match (&self.last, &self.before) {
             (Some(last), _) => last.number,
             (None, Some(before)) => before.attempt_count(),
@@ -54,13 +86,22 @@ impl Account {
         }
     }
 
-    /// The report itself.
-    pub(crate) fn report(self) -> Report {
-        let mut report = self.before.map_or_else(Report::default, |before| *before);
-        if let Some(last) = self.last {
-            report.push_attempt(last.record(self.begun));
+    /// How long the call has taken by now.
+    pub(super) fn lasted(&self, now: Time) -> Duration {
+        now.since(self.begun)
+    }
+
+    /// The report itself, of a call that was over then. There is one to take.
+    pub(crate) fn take_report(&mut self, over: Time) -> Report {
+        let mut report = self.before.take().map_or_else(Report::default, |before| *before);
+        if let Some(last) = self.last.take() {
+            report.push_attempt(self.record(last));
         }
-        report.end(self.ended, self.over.since(self.begun), None);
+        report.end(self.ended, self.lasted(over), None);
         report
+    }
+
+    fn before(&mut self) -> &mut Report {
+        self.before.get_or_insert_default()
     }
 }

@@ -16,7 +16,7 @@ use super::exchange::{Answered, HttpOperation, Prepared, Reading};
 use super::multipart::Form;
 use super::response::Response;
 use super::streaming::StreamingResponse;
-use crate::call::{self, Finished, Options};
+use crate::call::{Call, Finished, Options};
 use crate::context;
 use crate::error::{Error, ErrorKind};
 use crate::report::{Outcome, Report};
@@ -241,12 +241,12 @@ impl RequestBuilder {
                 Err(mistake) => return Err(mistake),
             };
             let mut operation = HttpOperation::new(shared, prepared);
-            let finished = call::run(&shared.upstream, &shared.rules, &mut operation, *options).await;
-            let Finished { response, failure, kind, account, .. } = finished;
+            let mut call = Call::begin(&shared.upstream, &shared.rules, options);
+            let Finished { response, failure, .. } = call.run(&mut operation).await;
             let Some(Ok(Answered { head, body, .. })) = response else {
-                return Err(unanswered(shared, failure, kind, account.report()));
+                return Err(unanswered(shared, failure, call.kind(), call.report()));
             };
-            Ok(Response { upstream: shared.upstream.name.clone(), head, body, report: account.report() })
+            Ok(Response { upstream: shared.upstream.name.clone(), head, body, report: call.report() })
         }
     }
 
@@ -339,9 +339,9 @@ impl Ready {
     pub(crate) async fn stream(self) -> Result<StreamingResponse, Error> {
         let Self { shared, options, prepared } = self;
         let mut operation = HttpOperation::new(&shared, &prepared);
-        let finished = call::run(&shared.upstream, &shared.rules, &mut operation, options).await;
-        let Finished { response, failure, kind, account, held } = finished;
-        let report = account.report();
+        let mut call = Call::begin(&shared.upstream, &shared.rules, &options);
+        let Finished { response, failure, held } = call.run(&mut operation).await;
+        let (kind, report) = (call.kind(), call.report());
         let Some(Ok(answered)) = response else { return Err(unanswered(&shared, failure, kind, report)) };
         Ok(StreamingResponse::new(&shared.upstream, answered, report, held))
     }

@@ -12,7 +12,7 @@ use super::error::GuardError;
 use super::operation::ClosureOperation;
 use super::served::{Fallback, FallbackValue, FallbackWith, NoFallback, Served};
 use super::{Guard, Guarded};
-use crate::call::{self, Finished, Options};
+use crate::call::{Call, Finished, Options};
 use crate::degraded::{self, Degraded};
 use crate::error::{Error, ErrorKind};
 use crate::event::Event;
@@ -150,7 +150,8 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     ///
     /// # Errors
     /// See [`call`](Self::call).
-    pub async fn call_with<T, E, F, Fut>(self, operation: F) -> Result<T, GuardError<E>>
+    #[expect(clippy::manual_async_fn, reason = "the arguments of an `async fn` are moved once more when it begins")]
+    pub fn call_with<T, E, F, Fut>(self, operation: F) -> impl Future<Output = Result<T, GuardError<E>>>
     where
         F: FnMut(Context) -> Fut + Send,
         Fut: Future<Output = Result<T, E>> + Send,
@@ -159,14 +160,19 @@ impl<'a, J, B> GuardCall<'a, J, B> {
         T: Send,
         E: Send,
     {
-        let Self { guard, options, judge, fallback } = self;
-        let guarded = &*guard.0;
-        let mut operation = guarded.operation(operation, judge);
-        let finished = call::run(&guarded.upstream, &guarded.rules, &mut operation, options).await;
-        match finished.response {
-            Some(Ok(value)) => Ok(value),
-            _ if !B::EXISTS => Err(guarded.error(finished)),
-            _ => guarded.instead(&operation.judge, fallback, finished).map(|(value, _)| value),
+        async move {
+            let guarded = &*self.guard.0;
+            let mut operation = guarded.operation(operation, self.judge);
+            let mut call = Call::begin(&guarded.upstream, &guarded.rules, &self.options);
+            let finished = call.run(&mut operation).await;
+            if let Some(Ok(value)) = finished.response {
+                return Ok(value);
+            }
+            let error = guarded.error(finished, call.kind(), call.report());
+            if !B::EXISTS {
+                return Err(error);
+            }
+            guarded.instead(&operation.judge, self.fallback, error).map(|(value, _)| value)
         }
     }
 
@@ -188,15 +194,15 @@ impl<'a, J, B> GuardCall<'a, J, B> {
         let Self { guard, options, judge, fallback } = self;
         let guarded = &*guard.0;
         let mut operation = guarded.operation(operation, judge);
-        let finished = call::run(&guarded.upstream, &guarded.rules, &mut operation, options).await;
-        match finished.response {
-            Some(Ok(value)) => Ok(Served { value, degraded: None, report: finished.account.report() }),
-            _ => {
-                let report = finished.account.clone().report();
-                let (value, degraded) = guarded.instead(&operation.judge, fallback, finished)?;
-                Ok(Served { value, degraded: Some(degraded), report })
-            }
+        let mut call = Call::begin(&guarded.upstream, &guarded.rules, &options);
+        let finished = call.run(&mut operation).await;
+        let report = call.report();
+        if let Some(Ok(value)) = finished.response {
+            return Ok(Served { value, degraded: None, report });
         }
+        let error = guarded.error(finished, call.kind(), report.clone());
+        let (value, degraded) = guarded.instead(&operation.judge, fallback, error)?;
+        Ok(Served { value, degraded: Some(degraded), report })
     }
 }
 
@@ -216,9 +222,8 @@ impl Guarded {
     }
 
     /// What a call that brought no value ends with.
-    pub(super) fn error<T, E>(&self, finished: Finished<Result<T, E>>) -> GuardError<E> {
-        let last = finished.failure.and_then(|failure| failure.err());
-        self.error_of(last, finished.kind, finished.account.report())
+    fn error<T, E>(&self, finished: Finished<Result<T, E>>, kind: ErrorKind, report: Report) -> GuardError<E> {
+        self.error_of(finished.failure.and_then(|failure| failure.err()), kind, report)
     }
 
     /// 11.3: an open breaker is never an operation's error, even where it opened on this very call; nor is an attempt that
@@ -241,20 +246,7 @@ impl Guarded {
     }
 
     /// The fallback's value, marked and told of; or the error.
-    fn instead<T, E, J, B>(
-        &self,
-        judge: &Asked<J>,
-        fallback: B,
-        finished: Finished<Result<T, E>>,
-    ) -> Result<(T, Degraded), GuardError<E>>
-    where
-        B: Fallback<T, E>,
-    {
-        self.degrade(judge, fallback, self.error(finished))
-    }
-
-    /// The same for a call that has its error already.
-    pub(super) fn degrade<T, E, J, B>(
+    pub(super) fn instead<T, E, J, B>(
         &self,
         judge: &Asked<J>,
         fallback: B,

@@ -6,7 +6,7 @@ use std::pin::pin;
 use super::bulkhead::Stay;
 use super::rate_limit::limit_of;
 use super::{Bulkhead, BulkheadPermit, CircuitBreaker, RateLimit};
-use crate::call::{self, Options};
+use crate::call::{Call, Options};
 use crate::error::Error;
 use crate::event;
 use crate::guard::GuardError;
@@ -61,9 +61,9 @@ impl Bulkhead {
         }
         let (bell, mut stay) = (Bell::new(), Stay);
         let options = Options { bell: Some(&bell), ..Stay::OPTIONS };
-        let call = pin!(call::run(upstream, rules, &mut stay, options));
-        let finished = park::drive(&upstream.clock, &bell, call, || Then::Wait);
-        Self::permit(upstream, finished)
+        let mut call = Call::begin(upstream, rules, &options);
+        let finished = park::drive(&upstream.clock, &bell, pin!(call.run(&mut stay)), || Then::Wait);
+        Self::permit(call, finished)
     }
 
     /// [`call`](Self::call) on this thread.

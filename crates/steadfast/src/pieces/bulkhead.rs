@@ -10,7 +10,7 @@ use steadfast_policy::{Advice, Answer, Cause, Judgement};
 
 use super::enter::{For, try_enter};
 use super::{nothing_but, without_deadline};
-use crate::call::{self, Finished, Options};
+use crate::call::{Call, Finished, Options};
 use crate::clock::Clock;
 use crate::config::Problems;
 use crate::error::Error;
@@ -18,7 +18,7 @@ use crate::event::Event;
 use crate::guard::{Guard, GuardBuilder, GuardError};
 use crate::operation::{Attempt, Judged, Operation, ResultKind};
 use crate::report::Outcome;
-use crate::upstream::{Held, Upstream};
+use crate::upstream::Held;
 
 /// So many at once; those that come later wait in line for a little, and are refused (5.1). Built once; clones share the
 /// slots.
@@ -65,13 +65,14 @@ impl Bulkhead {
     /// With the system clock outside a tokio runtime, or in one without time (`enable_time`), once it has to wait.
     pub async fn acquire(&self) -> Result<BulkheadPermit, Error> {
         let (upstream, rules) = self.0.parts();
-        let finished = call::run(upstream, rules, &mut Stay, Stay::OPTIONS).await;
-        Self::permit(upstream, finished)
+        let mut call = Call::begin(upstream, rules, &Stay::OPTIONS);
+        let finished = call.run(&mut Stay).await;
+        Self::permit(call, finished)
     }
 
-    pub(super) fn permit(upstream: &Upstream, finished: Finished<()>) -> Result<BulkheadPermit, Error> {
-        let Finished { held, kind, account, .. } = finished;
-        held.map(BulkheadPermit).ok_or_else(|| Error::new(kind, &upstream.name, account.report()))
+    pub(super) fn permit(mut call: Call<'_>, finished: Finished<()>) -> Result<BulkheadPermit, Error> {
+        let held = finished.held.map(BulkheadPermit);
+        held.ok_or_else(|| Error::new(call.kind(), &call.upstream.name, call.report()))
     }
 
     /// Takes a slot if one is free now and nobody waits for it.

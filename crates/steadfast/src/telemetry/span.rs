@@ -22,7 +22,8 @@ use steadfast_policy::Time;
 use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
 use tracing::{Level, Span};
 
-use crate::call::Finished;
+use crate::call::Account;
+use crate::error::ErrorKind;
 use crate::report::{Outcome, Report};
 use crate::upstream::Upstream;
 
@@ -110,16 +111,13 @@ impl Watched {
 
     /// The call has ended.
     #[cold]
-    fn finish<Out>(&self, finished: &Finished<Out>) {
-        let Finished { response, kind, account, .. } = finished;
-        let report = account.clone().report();
-        self.record(&report, report.ended().name());
+    #[cfg_attr(not(feature = "otel"), expect(unused_variables, reason = "spans of tracing do not show it"))]
+    fn finish(&self, answered: bool, kind: ErrorKind, report: &Report) {
+        self.record(report, report.ended().name());
         #[cfg(feature = "otel")]
         if let Some(otel) = &self.otel {
-            otel.finish(response.is_some(), *kind, &report);
+            otel.finish(answered, kind, report);
         }
-        #[cfg(not(feature = "otel"))]
-        let _ = (response, kind);
     }
 
     fn record(&self, report: &Report, ended: &str) {
@@ -166,50 +164,60 @@ fn span(upstream: &str, method: Option<&Method>) -> Span {
 pin_project! {
     /// A call's future, polled inside of its span.
     pub(crate) struct Traced<F> {
-        // Dropped first: what the call held is given back before its span ends.
         #[pin]
         call: F,
-        open: Open,
+        watched: Option<Arc<Watched>>,
     }
 }
 
 impl<F> Traced<F> {
     #[inline]
     pub(crate) fn new(call: F, watched: Option<Arc<Watched>>) -> Self {
-        Self { call, open: Open(watched) }
+        Self { call, watched }
     }
 
     /// What watches the call.
     #[inline]
     pub(crate) fn watched(&self) -> Option<Arc<Watched>> {
-        self.open.0.clone()
+        self.watched.clone()
     }
 }
 
-impl<F, Out> Future for Traced<F>
-where
-    F: Future<Output = Finished<Out>>,
-{
-    type Output = Finished<Out>;
+impl<F: Future> Future for Traced<F> {
+    type Output = F::Output;
 
     #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Finished<Out>> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let polled = {
-            let _inside = this.open.0.as_ref().map(|watched| watched.span.enter());
-            this.call.poll(cx)
-        };
-        if let Poll::Ready(finished) = &polled
-            && let Some(watched) = this.open.0.take()
-        {
-            watched.finish(finished);
-        }
-        polled
+        let _inside = this.watched.as_ref().map(|watched| watched.span.enter());
+        this.call.poll(cx)
     }
 }
 
-/// A call whose end has not been told, if anybody is to be told.
-struct Open(Option<Arc<Watched>>);
+/// A call whose end has not been told, if anybody is to be told. Dropping it tells that the call was dropped.
+pub(crate) struct Open(Option<Arc<Watched>>);
+
+impl Open {
+    #[inline]
+    pub(crate) fn new(watched: Option<Arc<Watched>>) -> Self {
+        Self(watched)
+    }
+
+    /// What watches the call, until it has ended.
+    #[cfg(feature = "otel")]
+    #[inline]
+    pub(crate) fn get(&self) -> Option<&Watched> {
+        self.0.as_deref()
+    }
+
+    /// The call has ended: tells how.
+    #[inline]
+    pub(crate) fn finish(&mut self, answered: bool, account: &Account, now: Time) {
+        if let Some(watched) = self.0.take() {
+            watched.finish(answered, account.kind(), &account.clone().take_report(now));
+        }
+    }
+}
 
 impl Drop for Open {
     #[inline]

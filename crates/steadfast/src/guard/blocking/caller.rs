@@ -17,7 +17,7 @@ use steadfast_policy::Time;
 
 use super::Outcome;
 use crate::admission::Hold;
-use crate::call::{self, Finished, Options};
+use crate::call::{Call, Options};
 use crate::guard::Guarded;
 use crate::guard::classify::{Classify, ErrorClass};
 use crate::guard::context::Context;
@@ -119,10 +119,10 @@ impl Guarded {
         let mut asks =
             CallersOperation { mailbox: &mailbox, slow_after: self.slow_after, retries: J::RETRIES, has_slot: false };
         let options = Options { bell: Some(&bell), ..options };
-        let call = call::run(&self.upstream, &self.rules, &mut asks, options);
-        let watched = call.watched();
-        let call = pin!(call);
-        let Finished { kind, account, .. } = park::drive(&self.upstream.clock, &bell, call, || {
+        let mut call = Call::begin(&self.upstream, &self.rules, &options);
+        let run = call.run(&mut asks);
+        let watched = run.watched();
+        park::drive(&self.upstream.clock, &bell, pin!(run), || {
             let Some(attempt) = mailbox.take() else { return Then::Wait };
             let context = Context { attempt: attempt.number, time_left: attempt.time_left(), key };
             let brought = Watched::around(watched.as_ref(), || operation(context));
@@ -140,8 +140,8 @@ impl Guarded {
             Then::Poll
         });
         match value {
-            Some(value) => Ok((value, account.report())),
-            None => Err(self.error_of(last, kind, account.report())),
+            Some(value) => Ok((value, call.report())),
+            None => Err(self.error_of(last, call.kind(), call.report())),
         }
     }
 }

@@ -17,7 +17,7 @@ use steadfast_policy::{Advice, Answer, Cause, Judgement, Time};
 use super::errand::{Awaited, Errand, Over, Task, Threads};
 use super::{Outcome, not_in_a_hook};
 use crate::admission::Hold;
-use crate::call::{self, Finished, Options};
+use crate::call::{Call, Finished, Options};
 use crate::error::Error;
 use crate::guard::Guarded;
 use crate::guard::classify::Classify;
@@ -159,8 +159,9 @@ impl Guarded {
             slot: None,
             errand: None,
         };
-        let finished = call::run(&self.upstream, &self.rules, &mut operation, options).await;
-        (operation.judge, self.outcome(finished))
+        let mut call = Call::begin(&self.upstream, &self.rules, &options);
+        let finished = call.run(&mut operation).await;
+        (operation.judge, self.outcome(finished, call))
     }
 
     /// The same on a plain thread.
@@ -182,9 +183,9 @@ impl Guarded {
         })
     }
 
-    fn outcome<T, E>(&self, finished: Finished<Brought<T, E>>) -> Outcome<T, E> {
-        let Finished { response, failure, kind, account, .. } = finished;
-        let report = account.report();
+    fn outcome<T, E>(&self, finished: Finished<Brought<T, E>>, mut call: Call<'_>) -> Outcome<T, E> {
+        let Finished { response, failure, .. } = finished;
+        let (kind, report) = (call.kind(), call.report());
         if let Some(Brought::Result(Ok(value))) = response {
             return Ok((value, report));
         }

@@ -178,7 +178,7 @@ impl Guarded {
             Err(cause) if !B::EXISTS || is_misuse(&cause) => Err(cause),
             Err(cause) => {
                 let report = cause.report().clone();
-                let (value, degraded) = self.degrade(judge, fallback, cause)?;
+                let (value, degraded) = self.instead(judge, fallback, cause)?;
                 Ok(Served { value, degraded: Some(degraded), report })
             }
         }
