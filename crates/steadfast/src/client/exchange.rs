@@ -164,22 +164,35 @@ impl<'a> HttpOperation<'a> {
         self.request.trace.as_ref().map(|trace| trace.child(fastrand::u64(1..).to_be_bytes()))
     }
 
-    async fn headers(&mut self, attempt: Attempt) -> Result<HeaderMap, TransportError> {
+    /// What the attempt hands to the transport, as far as we know it.
+    fn outgoing(&mut self, attempt: Attempt) -> Result<Outgoing, TransportError> {
+        let context = self.context();
+        let mut outgoing = Outgoing::new(self.request()?);
+        *outgoing.request.headers_mut() = self.request.headers.for_attempt(context.as_ref(), attempt.time_left());
+        outgoing.repeatable = self.request.repeat == Repeat::Yes;
+        outgoing.time_left = attempt.time_left();
+        Ok(outgoing)
+    }
+
+    /// The same once the hook has had its say of the headers. It may have taken its time, which is none of the upstream's.
+    async fn hooked(
+        &self,
+        hook: &BeforeAttempt,
+        attempt: Attempt,
+        mut outgoing: Outgoing,
+    ) -> Result<(Outgoing, Time), TransportError> {
         let request = self.request;
-        let mut headers = request.headers.for_attempt(self.context().as_ref(), attempt.time_left());
-        if let Some(hook) = &self.shared.hooks.before_attempt {
-            let parts = AttemptParts {
-                attempt: attempt.number,
-                method: &request.method,
-                uri: &request.uri,
-                body: request.body.at_hand(),
-                headers: &mut headers,
-            };
-            hook(parts)
-                .await
-                .map_err(|error| TransportError::new(Fault::LocalProtocol, Sent::No).with_source(error))?;
-        }
-        Ok(headers)
+        let parts = AttemptParts {
+            attempt: attempt.number,
+            method: &request.method,
+            uri: &request.uri,
+            body: request.body.at_hand(),
+            headers: outgoing.request.headers_mut(),
+        };
+        hook(parts).await.map_err(|error| TransportError::new(Fault::LocalProtocol, Sent::No).with_source(error))?;
+        let now = self.shared.upstream.clock.now();
+        outgoing.time_left = now.until(attempt.deadline);
+        Ok((outgoing, now))
     }
 
     /// The next attempt's request, but for its headers.
@@ -249,34 +262,32 @@ impl<'a> HttpOperation<'a> {
 impl Operation for HttpOperation<'_> {
     type Out = Result<Answered, TransportError>;
 
-    async fn attempt(&mut self, attempt: Attempt) -> Self::Out {
-        (self.progress, self.handed_over) = (Progress::default(), None);
-        let headers = self.headers(attempt).await?;
-        // A hook may have taken its time, which is none of the upstream's.
-        let hooked = self.shared.hooks.before_attempt.is_some();
-        let handed_over = if hooked { self.shared.upstream.clock.now() } else { attempt.started };
-        self.handed_over = Some(handed_over);
-        let mut request = self.request()?;
-        *request.headers_mut() = headers;
-        let mut outgoing = Outgoing::new(request);
-        outgoing.repeatable = self.request.repeat == Repeat::Yes;
-        outgoing.time_left = handed_over.until(attempt.deadline);
-        // Not `map_err`: a response is large, and each step between here and there would move it.
-        let response = match self.shared.transport.exchange(outgoing, &mut self.progress).await {
-            Ok(response) => response,
-            Err(error) => return Err(self.blame(error)),
-        };
-        let head_after = self.shared.upstream.clock.now().since(handed_over);
-        if self.request.reading != Reading::Whole {
-            return Box::pin(self.open(response, head_after)).await.map_err(|error| self.blame(error));
-        }
-        let most = self.shared.settings.max_response_bytes;
-        match decode::collect_decoded(response, most, self.shared.codings).await {
-            Ok(whole) => {
-                let (head, body) = whole.into_parts();
-                Ok(Answered { head, body, open: None, head_after })
+    // No `async fn`, in here as on the whole way of a request down to hyper: its arguments lie in its future twice, and are
+    // moved once more.
+    #[expect(clippy::manual_async_fn, reason = "a request is large")]
+    fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Self::Out> + Send {
+        async move {
+            (self.progress, self.handed_over) = (Progress::default(), None);
+            let (mut outgoing, mut handed_over) = (self.outgoing(attempt)?, attempt.started);
+            if let Some(hook) = &self.shared.hooks.before_attempt {
+                (outgoing, handed_over) = Box::pin(self.hooked(&**hook, attempt, outgoing)).await?;
             }
-            Err(error) => Err(self.blame(error)),
+            self.handed_over = Some(handed_over);
+            // Not `map_err`: a response is large, and each step between here and there would move it.
+            let mut response = match self.shared.transport.exchange(outgoing, &mut self.progress).await {
+                Ok(response) => response,
+                Err(error) => return Err(self.blame(error)),
+            };
+            let head_after = self.shared.upstream.clock.now().since(handed_over);
+            if self.request.reading != Reading::Whole {
+                return Box::pin(self.open(response, head_after)).await.map_err(|error| self.blame(error));
+            }
+            let most = self.shared.settings.max_response_bytes;
+            decode::in_place(&mut response, self.shared.codings);
+            match response.body_mut().read(most).await {
+                Ok(body) => Ok(Answered { head: response.into_parts().0, body, open: None, head_after }),
+                Err(error) => Err(self.blame(error)),
+            }
         }
     }
 

@@ -64,6 +64,11 @@ impl ResponseBody {
     /// [`Fault::TooLarge`] once it is certain that the body has more than `max_bytes`; otherwise what ended the body.
     /// Either way the connection is closed, as it is when the future is dropped before its end.
     pub async fn collect(mut self, max_bytes: u64) -> Result<Bytes, TransportError> {
+        self.read(max_bytes).await
+    }
+
+    /// The same where the body lies. After an error it is to be dropped, which closes the connection.
+    pub(crate) async fn read(&mut self, max_bytes: u64) -> Result<Bytes, TransportError> {
         if self.size_hint().lower() > max_bytes {
             return Err(too_large());
         }

@@ -41,9 +41,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderValue, Request, Response};
+use pin_project_lite::pin_project;
 
 /// One attempt on its way to the upstream.
 #[non_exhaustive]
@@ -108,14 +110,14 @@ impl Transport {
     /// # Errors
     ///
     /// Those of the transport.
-    pub async fn exchange(
-        &self,
+    pub fn exchange<'a>(
+        &'a self,
         outgoing: Outgoing,
-        progress: &mut Progress,
-    ) -> Result<Response<ResponseBody>, TransportError> {
+        progress: &'a mut Progress,
+    ) -> impl Future<Output = Result<Response<ResponseBody>, TransportError>> + Send + 'a {
         match self {
-            Self::Pool(pool) => pool.exchange(outgoing, progress).await,
-            Self::Custom(custom) => custom.exchange(outgoing, progress).await,
+            Self::Pool(pool) => Exchanging::Pool { exchange: pool.exchange(outgoing, progress) },
+            Self::Custom(custom) => Exchanging::Custom { exchange: custom.exchange(outgoing, progress) },
         }
     }
 
@@ -139,6 +141,29 @@ impl Transport {
         match self {
             Self::Pool(pool) => Some(pool.snapshot()),
             Self::Custom(_) => None,
+        }
+    }
+}
+
+pin_project! {
+    /// One exchange by either. No `async fn` around the pool's, which would hold and move the request once more.
+    #[project = Either]
+    enum Exchanging<'a, P> {
+        Pool { #[pin] exchange: P },
+        Custom { exchange: ExchangeFuture<'a> },
+    }
+}
+
+impl<P> Future for Exchanging<'_, P>
+where
+    P: Future<Output = Result<Response<ResponseBody>, TransportError>>,
+{
+    type Output = P::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<P::Output> {
+        match self.project() {
+            Either::Pool { exchange } => exchange.poll(cx),
+            Either::Custom { exchange } => exchange.as_mut().poll(cx),
         }
     }
 }

@@ -76,12 +76,18 @@ impl Codings {
 /// `Content-Length` out of the head.
 ///
 /// Any other response, one without a body among them (HEAD, 204, 304), stays as it is.
-pub fn wrap(response: Response<ResponseBody>, codings: Codings) -> Response<ResponseBody> {
-    let Some(decoder) = Decoder::of(&response, codings) else { return response };
-    let (mut parts, body) = response.into_parts();
-    parts.headers.remove(CONTENT_ENCODING);
-    parts.headers.remove(CONTENT_LENGTH);
-    Response::from_parts(parts, ResponseBody::decoded(Decoded::new(body, decoder)))
+pub fn wrap(mut response: Response<ResponseBody>, codings: Codings) -> Response<ResponseBody> {
+    in_place(&mut response, codings);
+    response
+}
+
+/// The same where the response lies: it is large, and moving it costs more than to look whether there is a coding.
+pub(crate) fn in_place(response: &mut Response<ResponseBody>, codings: Codings) {
+    let Some(decoder) = Decoder::of(response, codings) else { return };
+    let body = mem::replace(response.body_mut(), ResponseBody::full(Bytes::new()));
+    *response.body_mut() = ResponseBody::decoded(Decoded::new(body, decoder));
+    response.headers_mut().remove(CONTENT_ENCODING);
+    response.headers_mut().remove(CONTENT_LENGTH);
 }
 
 /// Reads a response to its end, decoded where its coding is on, with at most `max_bytes` after decoding.
@@ -91,12 +97,13 @@ pub fn wrap(response: Response<ResponseBody>, codings: Codings) -> Response<Resp
 /// [`Fault::Decode`] for a body that is not whole and valid, [`Fault::TooLarge`] past the limit, otherwise what ended the
 /// body.
 pub async fn collect_decoded(
-    response: Response<ResponseBody>,
+    mut response: Response<ResponseBody>,
     max_bytes: u64,
     codings: Codings,
 ) -> Result<Response<Bytes>, TransportError> {
-    let (parts, body) = wrap(response, codings).into_parts();
-    Ok(Response::from_parts(parts, body.collect(max_bytes).await?))
+    in_place(&mut response, codings);
+    let whole = response.body_mut().read(max_bytes).await?;
+    Ok(response.map(|_| whole))
 }
 
 /// The decoder of one coding. All have the same steps.

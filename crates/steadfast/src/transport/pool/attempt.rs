@@ -28,55 +28,59 @@ type Answer = Result<Response<ResponseBody>, TransportError>;
 
 /// Sends the request on the connection used last. If that proves to be dead, or answers with a 408 that was meant for
 /// nobody, a fresh one is opened, once.
-pub(crate) async fn run(pool: &Inner, outgoing: Outgoing, progress: &mut Progress) -> Answer {
-    let now = Instant::now();
-    let deadline = now.checked_add(outgoing.time_left);
-    let (grant, now) = match pool.stock.check_out(now) {
-        Ok(grant) => (grant, now),
-        Err(waiting) => (waiting.grant(pool.pool_timeout).await?, Instant::now()),
-    };
-    let connection = match grant {
-        Grant::Connection(connection) => connection,
-        // Boxed, as it is large and rare.
-        Grant::Room(room) => return Box::pin(on_fresh(pool, room, outgoing.request, deadline, progress)).await,
-        Grant::Share(share) => {
-            return Box::pin(on_share(pool, share, outgoing.request, (now, deadline), progress)).await;
+pub(crate) fn run(pool: &Inner, mut outgoing: Outgoing, progress: &mut Progress) -> impl Future<Output = Answer> {
+    async move {
+        let now = Instant::now();
+        let deadline = now.checked_add(outgoing.time_left);
+        let (grant, now) = match pool.stock.check_out(now) {
+            Ok(grant) => (grant, now),
+            Err(waiting) => (waiting.grant(pool.pool_timeout).await?, Instant::now()),
+        };
+        let connection = match grant {
+            Grant::Connection(connection) => connection,
+            // Boxed, as it is large and rare.
+            Grant::Room(room) => return Box::pin(on_fresh(pool, room, outgoing.request, deadline, progress)).await,
+            Grant::Share(share) => {
+                return Box::pin(on_share(pool, share, outgoing.request, (now, deadline), progress)).await;
+            }
+        };
+        pool.target.prepare(&mut outgoing.request);
+        // hyper keeps what it began with, so a second try needs a copy. A connection that was in use a moment ago has hardly
+        // been given up since, and what hyper had not begun with it gives back.
+        let rested = connection.has_rested(now);
+        let copy = rested.then(|| Box::new(Copy::of(&outgoing.request)));
+        if rested {
+            outgoing.request.body_mut().hesitate();
         }
-    };
-    let mut request = pool.target.prepare(outgoing.request);
-    // hyper keeps what it began with, so a second try needs a copy. A connection that was in use a moment ago has hardly
-    // been given up since, and what hyper had not begun with it gives back.
-    let rested = connection.has_rested(now);
-    let copy = rested.then(|| Copy::of(&request));
-    if rested {
-        request.body_mut().hesitate();
-    }
-    let mut lease = Lease::again(connection, &pool.stock, now, deadline, rested);
-    attach(progress, &lease);
-    match lease.send(request).await {
-        Ok(mut response) if is_stale_408(&response) => {
-            match copy.filter(|_| outgoing.repeatable).and_then(Copy::make) {
-                Some(copy) => {
-                    progress.hand_over();
-                    drop((response, lease));
-                    let second = Box::pin(again(pool, copy, deadline, progress)).await;
-                    second.map_err(TransportError::sent_before)
+        let mut lease = Lease::again(connection, &pool.stock, now, deadline, rested);
+        attach(progress, &lease);
+        match lease.send(outgoing.request).await {
+            Ok(mut response) if is_stale_408(&response) => {
+                match copy.filter(|_| outgoing.repeatable).and_then(|copy| copy.make()) {
+                    Some(copy) => {
+                        progress.hand_over();
+                        drop((response, lease));
+                        let second = Box::pin(again(pool, copy, deadline, progress)).await;
+                        second.map_err(TransportError::sent_before)
+                    }
+                    None => {
+                        response.extensions_mut().insert(Stale408);
+                        answer(pool, lease, response, progress).await
+                    }
                 }
-                None => {
-                    response.extensions_mut().insert(Stale408);
-                    answer(pool, lease, response, progress).await
+            }
+            Ok(response) => answer(pool, lease, response, progress).await,
+            Err(failed) if !failed.was_dead => Err(failed.error),
+            Err(failed) => {
+                match failed.given_back.map(|request| *request).or_else(|| copy.and_then(|copy| copy.make())) {
+                    Some(request) => {
+                        drop(lease);
+                        Box::pin(again(pool, request, deadline, progress)).await
+                    }
+                    None => Err(failed.error),
                 }
             }
         }
-        Ok(response) => answer(pool, lease, response, progress).await,
-        Err(failed) if !failed.was_dead => Err(failed.error),
-        Err(failed) => match failed.given_back.or_else(|| copy.and_then(Copy::make)) {
-            Some(request) => {
-                drop(lease);
-                Box::pin(again(pool, request, deadline, progress)).await
-            }
-            None => Err(failed.error),
-        },
     }
 }
 
@@ -103,7 +107,9 @@ async fn on_share(
         if !failed.was_dead && !http2::is_left_out(&failed.error) {
             return Err(failed.error);
         }
-        let Some(left_out) = failed.given_back.or_else(|| copy.make()) else { return Err(failed.error) };
+        let Some(left_out) = failed.given_back.map(|request| *request).or_else(|| copy.make()) else {
+            return Err(failed.error);
+        };
         *progress = Progress::default();
         if failed.was_dead || has_moved {
             return again(pool, left_out, deadline, progress).await;
@@ -120,7 +126,7 @@ async fn on_share(
             Grant::Connection(connection) => {
                 let rested = connection.has_rested(now);
                 let lease = Lease::again(connection, &pool.stock, now, deadline, rested);
-                return on_lease(pool, lease, pool.target.prepare(left_out), progress).await;
+                return on_lease(pool, lease, left_out, progress).await;
             }
         }
     }
@@ -148,7 +154,7 @@ async fn again(
             let now = Instant::now();
             let rested = connection.has_rested(now);
             let lease = Lease::again(connection, &pool.stock, now, deadline, rested);
-            on_lease(pool, lease, pool.target.prepare(request), progress).await
+            on_lease(pool, lease, request, progress).await
         }
     }
 }
@@ -164,7 +170,7 @@ async fn on_fresh(
     match open(pool, room).await? {
         Fresh::Http1(connection) => {
             let lease = Lease::first(connection, &pool.stock, Instant::now(), deadline);
-            on_lease(pool, lease, pool.target.prepare(request), progress).await
+            on_lease(pool, lease, request, progress).await
         }
         Fresh::Http2(share) => {
             let sent = http2::send(share, request, &pool.target, (Instant::now(), deadline), progress).await;
@@ -173,7 +179,13 @@ async fn on_fresh(
     }
 }
 
-async fn on_lease(pool: &Inner, mut lease: Lease, request: Request<RequestBody>, progress: &mut Progress) -> Answer {
+async fn on_lease(
+    pool: &Inner,
+    mut lease: Lease,
+    mut request: Request<RequestBody>,
+    progress: &mut Progress,
+) -> Answer {
+    pool.target.prepare(&mut request);
     attach(progress, &lease);
     match lease.send(request).await {
         Ok(response) => answer(pool, lease, response, progress).await,
@@ -249,21 +261,28 @@ fn attach(progress: &mut Progress, lease: &Lease) {
 }
 
 /// The head is there. A response without a body gives its connection back before it is returned.
-async fn answer(pool: &Inner, mut lease: Lease, response: Response<Incoming>, progress: &mut Progress) -> Answer {
-    progress.hand_over();
-    if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
-        && let Some(refusal) = pool.connector.refusal()
-    {
-        // From a proxy that was to pass the request on: not the upstream's answer.
-        return Err(refusal);
+fn answer(
+    pool: &Inner,
+    mut lease: Lease,
+    response: Response<Incoming>,
+    progress: &mut Progress,
+) -> impl Future<Output = Answer> {
+    async move {
+        progress.hand_over();
+        if response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED
+            && let Some(refusal) = pool.connector.refusal()
+        {
+            // From a proxy that was to pass the request on: not the upstream's answer.
+            return Err(refusal);
+        }
+        let mut lease = if response.body().is_end_stream() {
+            poll_fn(|cx| lease.poll_settle(cx)).await;
+            None
+        } else {
+            Some(lease)
+        };
+        Ok(response.map(|incoming| ResponseBody::pooled(PooledBody::Http1(Http1Body::new(incoming, lease.take())))))
     }
-    let mut lease = if response.body().is_end_stream() {
-        poll_fn(|cx| lease.poll_settle(cx)).await;
-        None
-    } else {
-        Some(lease)
-    };
-    Ok(response.map(|incoming| ResponseBody::pooled(PooledBody::Http1(Http1Body::new(incoming, lease.take())))))
 }
 
 /// A server that gives an idle connection up may say so with a 408 that crosses our request (RFC 9110 section 15.5.9).

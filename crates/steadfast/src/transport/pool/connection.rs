@@ -78,8 +78,8 @@ pub(crate) struct Lease {
 /// A request that got no response head.
 pub(crate) struct Unanswered {
     pub(crate) error: TransportError,
-    /// The request, where hyper had not begun with it.
-    pub(crate) given_back: Option<Request<RequestBody>>,
+    /// The request, where hyper had not begun with it. Boxed, as a response is moved about in its place.
+    pub(crate) given_back: Option<Box<Request<RequestBody>>>,
     /// Whether the connection was found closed before anything was sent.
     pub(crate) was_dead: bool,
 }
@@ -108,37 +108,42 @@ impl Lease {
     }
 
     /// Sends the request and waits for the head.
-    pub(crate) async fn send(&mut self, mut request: Request<RequestBody>) -> Result<Response<Incoming>, Unanswered> {
-        let Some(connection) = &mut self.connection else {
-            let error = TransportError::new(Fault::LocalProtocol, Sent::No);
-            return Err(Unanswered { error, given_back: Some(request), was_dead: false });
-        };
-        let upload = request.body().under_way();
-        request.body_mut().watch_for(&connection.meter);
-        let mut refused = match connection.sender.try_send_request(request).await {
-            Ok(response) => {
-                connection.meter.pause();
-                self.upload = upload.filter(Spare::is_under_way);
-                return Ok(response);
+    pub(crate) fn send(
+        &mut self,
+        mut request: Request<RequestBody>,
+    ) -> impl Future<Output = Result<Response<Incoming>, Unanswered>> {
+        async move {
+            let Some(connection) = &mut self.connection else {
+                let error = TransportError::new(Fault::LocalProtocol, Sent::No);
+                return Err(Unanswered { error, given_back: Some(Box::new(request)), was_dead: false });
+            };
+            let upload = request.body().under_way();
+            request.body_mut().watch_for(&connection.meter);
+            let mut refused = match connection.sender.try_send_request(request).await {
+                Ok(response) => {
+                    connection.meter.pause();
+                    self.upload = upload.filter(Spare::is_under_way);
+                    return Ok(response);
+                }
+                Err(refused) => refused,
+            };
+            let given_back = refused.take_message().map(Box::new);
+            // What hyper holds in its buffer may not follow after this has been said.
+            let sent = match connection.meter.gate().cancel() {
+                Sent::No => Sent::No,
+                _ if given_back.is_some() => Sent::No,
+                sent => sent,
+            };
+            if let Some(limit) = connection.meter.closed_by() {
+                return Err(Unanswered { error: TransportError::new(limit, sent), given_back, was_dead: false });
             }
-            Err(refused) => refused,
-        };
-        let given_back = refused.take_message();
-        // What hyper holds in its buffer may not follow after this has been said.
-        let sent = match connection.meter.gate().cancel() {
-            Sent::No => Sent::No,
-            _ if given_back.is_some() => Sent::No,
-            sent => sent,
-        };
-        if let Some(limit) = connection.meter.closed_by() {
-            return Err(Unanswered { error: TransportError::new(limit, sent), given_back, was_dead: false });
+            let source = refused.into_error();
+            let error = match connection.tls.as_ref().and_then(|tls| tls.failure()) {
+                Some(failure) => TransportError::new(failure.fault(), sent).with_source(failure),
+                None => TransportError::new(before_head(&source), sent).with_source(source),
+            };
+            Err(Unanswered { error, given_back, was_dead: sent == Sent::No })
         }
-        let source = refused.into_error();
-        let error = match connection.tls.as_ref().and_then(|tls| tls.failure()) {
-            Some(failure) => TransportError::new(failure.fault(), sent).with_source(failure),
-            None => TransportError::new(before_head(&source), sent).with_source(source),
-        };
-        Err(Unanswered { error, given_back, was_dead: sent == Sent::No })
     }
 
     /// The user begins to wait for the next piece of the body.

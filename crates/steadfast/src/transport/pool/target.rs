@@ -2,6 +2,8 @@
 //! 3.2.1), or, for a proxy that passes it on, the upstream and the path (section 3.2.2); the parts of the URI in HTTP/2,
 //! and nothing that is about the connection there (RFC 9113 section 8.2.2).
 
+use std::mem;
+
 use http::header::{
     CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING,
     UPGRADE,
@@ -60,37 +62,37 @@ impl Target {
     ///
     /// A `Host` of the caller's own is kept. Its `Content-Length` and `Transfer-Encoding` are not: a length that
     /// differs from the body's would let one request be read as two.
-    pub(crate) fn prepare(&self, request: Request<RequestBody>) -> Request<RequestBody> {
-        let (mut parts, body) = request.into_parts();
-        parts.uri = match parts.uri.into_parts().path_and_query {
+    pub(crate) fn prepare(&self, request: &mut Request<RequestBody>) {
+        let uri = mem::take(request.uri_mut());
+        *request.uri_mut() = match uri.into_parts().path_and_query {
             Some(path) => Uri::from(path),
             None => Uri::from_static("/"),
         };
-        parts.version = Version::HTTP_11;
+        *request.version_mut() = Version::HTTP_11;
         // One pass over the few names costs less than a look-up for each.
         let (mut has_host, mut has_framing) = (false, false);
-        for name in parts.headers.keys() {
+        for name in request.headers().keys() {
             has_host |= *name == HOST;
             has_framing |= *name == CONTENT_LENGTH || *name == TRANSFER_ENCODING;
         }
         if has_framing {
-            parts.headers.remove(CONTENT_LENGTH);
-            parts.headers.remove(TRANSFER_ENCODING);
+            request.headers_mut().remove(CONTENT_LENGTH);
+            request.headers_mut().remove(TRANSFER_ENCODING);
         }
         if let Some(host) = self.host.as_ref().filter(|_| !has_host) {
-            parts.headers.insert(HOST, host.clone());
+            request.headers_mut().insert(HOST, host.clone());
         }
         if let Some(forwarding) = &self.forwarding {
-            parts.uri = absolute(forwarding, parts.uri);
+            let path = mem::take(request.uri_mut());
+            *request.uri_mut() = absolute(forwarding, path);
             if let Some(authorization) = &forwarding.authorization {
-                parts.headers.insert(PROXY_AUTHORIZATION, authorization.clone());
+                request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
             }
         }
-        if body.is_empty() && has_content(&parts.method) {
+        if request.body().is_empty() && has_content(request.method()) {
             // RFC 9110 section 8.6: a method that gives content a meaning says that there is none.
-            parts.headers.insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
         }
-        Request::from_parts(parts, body)
     }
 
     /// Scheme, authority, path and query in the URI, the length as the body has it, and nothing about the connection.
@@ -170,8 +172,8 @@ mod tests {
     use super::*;
 
     fn host(https: bool, host: &str, port: u16) -> String {
-        let request = Request::get("http://elsewhere/a/b?c=d").body(RequestBody::empty()).unwrap();
-        let request = Target::new(https, host, port).prepare(request);
+        let mut request = Request::get("http://elsewhere/a/b?c=d").body(RequestBody::empty()).unwrap();
+        Target::new(https, host, port).prepare(&mut request);
         assert_eq!(request.uri(), "/a/b?c=d");
         request.headers()[HOST].to_str().unwrap().to_owned()
     }
@@ -195,8 +197,8 @@ mod tests {
             ("billing", "*", "http://billing/"),
         ] {
             let forwarding = Forwarding { authority: authority.parse().unwrap(), authorization: None };
-            let request = Request::get(uri).body(RequestBody::empty()).unwrap();
-            let request = Target::new(false, "billing", 80).forwarded(Some(&forwarding)).prepare(request);
+            let mut request = Request::get(uri).body(RequestBody::empty()).unwrap();
+            Target::new(false, "billing", 80).forwarded(Some(&forwarding)).prepare(&mut request);
             assert_eq!((request.uri().to_string(), request.headers().len()), (expected.to_owned(), 1));
         }
     }
@@ -212,7 +214,9 @@ mod tests {
                 .header(TRANSFER_ENCODING, "chunked")
                 .header(HOST, "mine")
                 .body(RequestBody::from(body));
-            target.prepare(request.unwrap())
+            let mut request = request.unwrap();
+            target.prepare(&mut request);
+            request
         };
         let get = prepare(Method::GET, "");
         assert_eq!(get.uri(), "/");
@@ -237,7 +241,8 @@ mod tests {
         assert_eq!(request.uri(), "https://mine:1/");
         assert!(request.headers().is_empty());
         // What was made ready for HTTP/1.1 can go over HTTP/2.
-        let request = target.prepare(Request::get("http://elsewhere/a").body(RequestBody::empty()).unwrap());
+        let mut request = Request::get("http://elsewhere/a").body(RequestBody::empty()).unwrap();
+        target.prepare(&mut request);
         assert_eq!(target.prepare_http2(request).unwrap().uri(), "https://[::1]:8443/a");
         let broken = Request::get("/").header(HOST, "a b").body(RequestBody::empty()).unwrap();
         assert_eq!(target.prepare_http2(broken).unwrap_err().fault(), Fault::LocalProtocol);

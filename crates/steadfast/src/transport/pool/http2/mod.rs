@@ -121,7 +121,7 @@ pub(super) async fn send(
         Err(error) => {
             share.on_refused(error.reason());
             let error = TransportError::new(faults::before_stream(&error), Sent::No).with_source(error);
-            return Err(Unanswered { error, given_back: Some(request), was_dead: true });
+            return Err(Unanswered { error, given_back: Some(Box::new(request)), was_dead: true });
         }
     };
     let unsent = |error: TransportError| Unanswered { error, given_back: None, was_dead: false };
