@@ -262,9 +262,7 @@ impl<'a> HttpOperation<'a> {
 impl Operation for HttpOperation<'_> {
     type Out = Result<Answered, TransportError>;
 
-    // No `async fn`, in here as on the whole way of a request down to hyper: its arguments lie in its future twice, and are
-    // moved once more.
-    #[expect(clippy::manual_async_fn, reason = "a request is large")]
+    // No `async fn`, here and on the whole way of a request down to hyper: it would move the request once more at each step.
     fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Self::Out> + Send {
         async move {
             (self.progress, self.handed_over) = (Progress::default(), None);

@@ -150,7 +150,7 @@ impl<'a, J, B> GuardCall<'a, J, B> {
     ///
     /// # Errors
     /// See [`call`](Self::call).
-    #[expect(clippy::manual_async_fn, reason = "the arguments of an `async fn` are moved once more when it begins")]
+    // No `async fn`, which would move its arguments once more when it begins.
     pub fn call_with<T, E, F, Fut>(self, operation: F) -> impl Future<Output = Result<T, GuardError<E>>>
     where
         F: FnMut(Context) -> Fut + Send,
