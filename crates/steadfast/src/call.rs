@@ -17,6 +17,7 @@
 
 mod account;
 mod ending;
+mod story;
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -27,9 +28,9 @@ use steadfast_policy::deadline::{self, Deadline};
 use steadfast_policy::retry::{self, Decision, GiveUp};
 use steadfast_policy::{Advice, Time, Verdict};
 
-pub(crate) use self::account::Account;
 use self::account::Tried;
 use self::ending::{Earlier, End};
+use self::story::Story;
 use crate::admission::{self, Hold};
 use crate::context;
 use crate::error::ErrorKind;
@@ -42,7 +43,7 @@ use crate::policies::{Refused, Step};
 use crate::report::{Ended, Outcome, Report, WaitReason};
 #[cfg(feature = "otel")]
 use crate::telemetry::otel::{CallTrace, Within};
-use crate::telemetry::{Open, Traced, Watched};
+use crate::telemetry::{Traced, Watched};
 use crate::timer::{self, Timer};
 use crate::upstream::{Held, Kept, Rules, Upstream};
 
@@ -84,10 +85,9 @@ pub(crate) struct Call<'a> {
     options: &'a Options<'a>,
     deadline: Deadline,
     pub(crate) now: Time,
-    // Dropped in this order: what the call held is given back before its span ends.
+    // Dropped in this order: what the call held is given back before its end is told.
     pub(crate) hold: Hold<'a>,
-    account: Account,
-    watched: Open,
+    story: Story<'a>,
 }
 
 /// What follows an attempt.
@@ -118,19 +118,19 @@ impl<'a> Call<'a> {
         }
         let inherited = left.map(|left| now + left);
         let deadline = Deadline::earliest(now, rules.total_timeout, options.timeout, inherited);
-        let (hold, account, watched) = (Hold::new(upstream), Account::new(now), Open::new(None));
-        Self { upstream, rules, options, deadline, now, hold, account, watched }
+        let (hold, story) = (Hold::new(upstream), Story::new(upstream, now));
+        Self { upstream, rules, options, deadline, now, hold, story }
     }
 
     /// The kind of error that the call has ended with, if it brought no response.
     #[inline]
     pub(crate) fn kind(&self) -> ErrorKind {
-        self.account.kind()
+        self.story.account.kind()
     }
 
     /// The story of the call, once it has ended.
     pub(crate) fn report(&mut self) -> Report {
-        self.account.take_report(self.now)
+        self.story.account.take_report(self.now)
     }
 
     /// Runs one operation under the protection of its upstream. To be called once.
@@ -143,7 +143,7 @@ impl<'a> Call<'a> {
     ) -> Traced<impl Future<Output = Finished<O::Out>>> {
         let watched = Watched::begin(self.upstream, self.now, self.options.of_task, || operation.shown());
         let span = watched.clone();
-        self.watched = Open::new(watched);
+        self.story.open(watched);
         // What lives across an await is kept small, and what a first attempt that succeeds does not have is boxed, and made
         // in functions that are not inlined: to move such things about was most of what a call cost.
         let attempts = async move {
@@ -153,7 +153,6 @@ impl<'a> Call<'a> {
             }
             let mut timer = pin!(Timer::with(self.options.bell));
             let mut earlier = Earlier::nothing();
-            let mut number = 0;
             loop {
                 let granted = match self.hold.ask(self.now, self.options.key, self.deadline.at()) {
                     Ok(Step::Granted(slot, permit)) => Ok((slot, permit)),
@@ -167,7 +166,7 @@ impl<'a> Call<'a> {
                     Ok(granted) => self.hold.grant(granted),
                     Err(refused) => return self.refuse(earlier, refused),
                 }
-                number += 1;
+                let number = self.story.account.attempt();
                 operation.granted(self.attempt(number), &mut self.hold);
                 let out = {
                     // Dropped in here, before the slot is given back.
@@ -191,7 +190,7 @@ impl<'a> Call<'a> {
     #[cfg(feature = "otel")]
     #[inline]
     fn trace(&self) -> Option<&CallTrace> {
-        self.watched.get().and_then(|watched| watched.otel.as_ref())
+        self.story.watched().and_then(|watched| watched.otel.as_ref())
     }
 
     /// One try, within a span of its own where there is somebody to tell.
@@ -239,7 +238,7 @@ impl<'a> Call<'a> {
         let tried = Tried { number, started, ended: self.now, outcome, sent };
         #[cfg(feature = "otel")]
         if let Some(trace) = self.trace() {
-            trace.end_attempt(&self.account.record(tried), out.as_ref().and_then(O::version));
+            trace.end_attempt(&self.story.account.record(tried), out.as_ref().and_then(O::version));
         }
         if !judged.is_answer() {
             return *self.conclude_in_full(tried, judged, out, earlier);
@@ -247,12 +246,8 @@ impl<'a> Call<'a> {
         // What nearly every call comes to: there is nothing to repair, and nothing to decide.
         let kept = self.hold.settle_last(self.now, &judged);
         let held = kept.map(|kept| self.held(kept, judged.judgement.verdict));
-        if self.upstream.events.hears_all() {
-            self.tell_attempt(tried);
-            self.tell_end(Ended::Response, true, number);
-        }
-        self.account.end(Some(tried), Ended::Response, ErrorKind::Unreachable);
-        self.watched.finish(true, &self.account, self.now);
+        self.story.tell_attempt(tried);
+        self.story.end(self.now, Some(tried), Ended::Response, ErrorKind::Unreachable, true);
         let (_, failure) = earlier.take();
         Next::Finish(Finished { response: out, failure, held })
     }
@@ -267,16 +262,14 @@ impl<'a> Call<'a> {
         earlier: &mut Earlier<Out>,
     ) -> Box<Next<Out>> {
         let (decision, kept) = self.settle(tried.number, &judged);
-        if self.upstream.events.hears_all() {
-            self.tell_attempt(tried);
-        }
+        self.story.tell_attempt(tried);
         let end = match (End::early(&judged), decision) {
             (Some(end), _) => end,
             (None, Decision::Return) => End::Result(Ended::Response, None),
             (None, Decision::GiveUp(reason)) => End::Result(reason.into(), self.worth_trying_after(reason, &judged)),
             (None, Decision::RetryAt { at, wait, reason, permit }) => {
                 self.hold.pay(permit);
-                self.account.go_on(tried);
+                self.story.account.go_on(tried);
                 earlier.keep(out, judged.result);
                 return Box::new(Next::Wait { at, wait, reason: reason.into() });
             }
@@ -370,16 +363,8 @@ impl<'a> Call<'a> {
                 self.upstream.clock.note_sleep(duration);
             }
             self.upstream.events.waited(reason, duration);
-            self.account.wait(from, duration, reason);
+            self.story.account.wait(from, duration, reason);
         }
-    }
-
-    /// Tells of an attempt that has ended.
-    #[cold]
-    fn tell_attempt(&self, tried: Tried) {
-        let upstream = self.upstream;
-        let attempt = self.account.record(tried);
-        upstream.events.emit_fine(|| Event::Attempt { upstream: upstream.name.clone(), attempt });
     }
 
     /// What the response holds on to when the call has ended.
@@ -404,25 +389,9 @@ impl<'a> Call<'a> {
         held: Option<Box<Held>>,
     ) -> Finished<Out> {
         let (ended, kind, retry_after) = end.explain();
-        self.account.end(last, ended, kind);
-        self.account.worth_trying_after(retry_after);
+        self.story.account.worth_trying_after(retry_after);
         end.tell(self.upstream);
-        self.tell_end(ended, response.is_some(), self.account.attempt_count());
-        self.watched.finish(response.is_some(), &self.account, self.now);
+        self.story.end(self.now, last, ended, kind, response.is_some());
         Finished { response, failure, held }
-    }
-
-    /// Tells that the call has ended.
-    #[cold]
-    fn tell_end(&self, ended: Ended, answered: bool, attempts: u32) {
-        let upstream = self.upstream;
-        let duration = self.account.lasted(self.now);
-        upstream.events.emit_fine(|| Event::Ended {
-            upstream: upstream.name.clone(),
-            ended,
-            answered,
-            attempts,
-            duration,
-        });
     }
 }

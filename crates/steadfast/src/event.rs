@@ -78,6 +78,15 @@ pub enum Event {
         /// How long it took, from the head.
         duration: Duration,
     },
+    /// A call was dropped before it ended: its caller gave it up. It is no verdict, and is not [`Ended`](Self::Ended) too.
+    Cancelled {
+        /// The upstream's name.
+        upstream: Arc<str>,
+        /// How many attempts had begun.
+        attempts: u32,
+        /// How long it had taken by then.
+        duration: Duration,
+    },
     /// A call ended.
     Ended {
         /// The upstream's name.
@@ -223,6 +232,9 @@ fn log(event: &Event) {
         }
         Event::Ended { upstream, ended, answered, attempts, duration } => {
             tracing::debug!(%upstream, %ended, answered, attempts, ?duration, "call ended");
+        }
+        Event::Cancelled { upstream, attempts, duration } => {
+            tracing::debug!(%upstream, attempts, ?duration, "call cancelled");
         }
         Event::BodyEnded { upstream, fault, bytes, duration } => {
             let fault = fault.map_or("none", Fault::name);

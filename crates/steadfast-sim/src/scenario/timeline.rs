@@ -114,6 +114,9 @@ fn words(event: &Event) -> Option<(&str, String)> {
         Event::Ended { upstream, ended, attempts, duration, .. } => {
             (upstream, format!("call ended: {ended}, attempts {attempts}, took {}", show(*duration)))
         }
+        Event::Cancelled { upstream, attempts, duration } => {
+            (upstream, format!("call dropped by its caller, attempts {attempts}, took {}", show(*duration)))
+        }
         _ => return None,
     })
 }

@@ -13,18 +13,20 @@ use crate::report::{AttemptRecord, Ended, Outcome, Report, WaitReason, WaitRecor
 
 /// One try, as the loop knows it.
 #[derive(Clone, Copy)]
-pub(crate) struct Tried {
-    pub(crate) number: u32,
-    pub(crate) started: Time,
-    pub(crate) ended: Time,
-    pub(crate) outcome: Outcome,
-    pub(crate) sent: Sent,
+pub(super) struct Tried {
+    pub(super) number: u32,
+    pub(super) started: Time,
+    pub(super) ended: Time,
+    pub(super) outcome: Outcome,
+    pub(super) sent: Sent,
 }
 
 /// What has happened in a call.
 #[derive(Clone)]
-pub(crate) struct Account {
+pub(super) struct Account {
     begun: Time,
+    /// Attempts that have begun.
+    attempts: u32,
     /// What happened before the last attempt.
     before: Option<Box<Report>>,
     last: Option<Tried>,
@@ -36,7 +38,14 @@ impl Account {
     /// Of a call that begins now.
     #[inline]
     pub(super) fn new(begun: Time) -> Self {
-        Self { begun, before: None, last: None, ended: Ended::Response, kind: ErrorKind::Unreachable }
+        Self { begun, attempts: 0, before: None, last: None, ended: Ended::Response, kind: ErrorKind::Unreachable }
+    }
+
+    /// The next attempt begins: its number.
+    #[inline]
+    pub(super) fn attempt(&mut self) -> u32 {
+        self.attempts += 1;
+        self.attempts
     }
 
     /// An attempt as the report shows it.
@@ -66,7 +75,7 @@ impl Account {
 
     /// The kind of error that the call has ended with, if it brought no response.
     #[inline]
-    pub(crate) fn kind(&self) -> ErrorKind {
+    pub(super) fn kind(&self) -> ErrorKind {
         self.kind
     }
 
@@ -77,13 +86,14 @@ impl Account {
         }
     }
 
-    /// How many attempts were made, once the call is over.
+    /// Why the call has ended.
+    pub(super) fn ended(&self) -> Ended {
+        self.ended
+    }
+
+    /// How many attempts have begun.
     pub(super) fn attempt_count(&self) -> u32 {
-        match (&self.last, &self.before) {
-            (Some(last), _) => last.number,
-            (None, Some(before)) => before.attempt_count(),
-            (None, None) => 0,
-        }
+        self.attempts
     }
 
     /// How long the call has taken by now.
@@ -92,7 +102,7 @@ impl Account {
     }
 
     /// The report itself, of a call that was over then. There is one to take.
-    pub(crate) fn take_report(&mut self, over: Time) -> Report {
+    pub(super) fn take_report(&mut self, over: Time) -> Report {
         let mut report = self.before.take().map_or_else(Report::default, |before| *before);
         if let Some(last) = self.last.take() {
             report.push_attempt(self.record(last));

@@ -17,7 +17,7 @@ mod span;
 #[cfg(feature = "metrics")]
 pub(crate) use metrics::Handles;
 
-pub(crate) use span::{Open, Shown, Traced, Watched};
+pub(crate) use span::{Shown, Traced, Watched};
 #[cfg(not(feature = "metrics"))]
 pub(crate) use uncounted::Handles;
 

@@ -22,7 +22,6 @@ use steadfast_policy::Time;
 use tracing::level_filters::{LevelFilter, STATIC_MAX_LEVEL};
 use tracing::{Level, Span};
 
-use crate::call::Account;
 use crate::error::ErrorKind;
 use crate::report::{Outcome, Report};
 use crate::upstream::Upstream;
@@ -112,7 +111,7 @@ impl Watched {
     /// The call has ended.
     #[cold]
     #[cfg_attr(not(feature = "otel"), expect(unused_variables, reason = "spans of tracing do not show it"))]
-    fn finish(&self, answered: bool, kind: ErrorKind, report: &Report) {
+    pub(crate) fn finish(&self, answered: bool, kind: ErrorKind, report: &Report) {
         self.record(report, report.ended().name());
         #[cfg(feature = "otel")]
         if let Some(otel) = &self.otel {
@@ -130,7 +129,7 @@ impl Watched {
 
     /// The call's future was dropped.
     #[cold]
-    fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.span.record("ended", CANCELLED);
         #[cfg(feature = "otel")]
         if let Some(otel) = &self.otel {
@@ -191,39 +190,5 @@ impl<F: Future> Future for Traced<F> {
         let this = self.project();
         let _inside = this.watched.as_ref().map(|watched| watched.span.enter());
         this.call.poll(cx)
-    }
-}
-
-/// A call whose end has not been told, if anybody is to be told. Dropping it tells that the call was dropped.
-pub(crate) struct Open(Option<Arc<Watched>>);
-
-impl Open {
-    #[inline]
-    pub(crate) fn new(watched: Option<Arc<Watched>>) -> Self {
-        Self(watched)
-    }
-
-    /// What watches the call, until it has ended.
-    #[cfg(feature = "otel")]
-    #[inline]
-    pub(crate) fn get(&self) -> Option<&Watched> {
-        self.0.as_deref()
-    }
-
-    /// The call has ended: tells how.
-    #[inline]
-    pub(crate) fn finish(&mut self, answered: bool, account: &Account, now: Time) {
-        if let Some(watched) = self.0.take() {
-            watched.finish(answered, account.kind(), &account.clone().take_report(now));
-        }
-    }
-}
-
-impl Drop for Open {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(watched) = self.0.take() {
-            watched.cancel();
-        }
     }
 }

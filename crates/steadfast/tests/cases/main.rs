@@ -5,6 +5,7 @@
 mod breaker;
 mod bulkhead;
 mod cancellation;
+mod cancelled;
 mod closing;
 mod closure;
 mod codings;

@@ -107,3 +107,17 @@ fn c7_6_streamed_bodies_are_counted_by_how_they_ended() {
         assert_eq!(world.kept.count("steadfast.streamed_bodies", &labels), 1, "{ended}");
     }
 }
+
+#[test]
+fn c1_6_a_call_that_is_dropped_is_counted_apart() {
+    let world = world("dropped", [Step::hang()], |builder| builder);
+    let (kept, name) = (&world.kept, ("upstream", "dropped"));
+    assert_eq!(kept.count("steadfast.cancelled_calls", &[name]), 0, "it begins at zero");
+    {
+        let mut call = std::pin::pin!(world.client.get("/x").send());
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(call.as_mut().poll(&mut context).is_pending());
+    }
+    assert_eq!(kept.count("steadfast.cancelled_calls", &[name]), 1);
+    assert_eq!(kept.sum("steadfast.calls", "dropped"), 0);
+}

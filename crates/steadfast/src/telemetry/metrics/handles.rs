@@ -111,6 +111,7 @@ pub(crate) struct Handles {
     waits: ByValue<WaitReason, Histogram>,
     degraded: Counter,
     bodies: ByValue<BodyEnd, Counter>,
+    cancelled: Counter,
 }
 
 impl Handles {
@@ -134,6 +135,7 @@ impl Handles {
             }),
             waits: ByValue::new(names::WAIT_REASONS, |reason| histogram(&names::WAIT_DURATION, &[reason.name()])),
             degraded: counter(&names::DEGRADED, &[]),
+            cancelled: counter(&names::CANCELLED_CALLS, &[]),
             bodies: ByValue::new(names::BODY_ENDS, |end| counter(&names::STREAMED_BODIES, &[end.name()])),
         }
     }
@@ -154,6 +156,7 @@ impl Handles {
             Event::Retry { reason, .. } => self.retries.count(*reason),
             Event::BudgetDenied { reason, .. } => self.denials.count(*reason),
             Event::Rejected { kind, .. } => self.rejections.count(*kind),
+            Event::Cancelled { .. } => self.cancelled.increment(1),
             Event::Degraded { .. } => self.degraded.increment(1),
             Event::BodyEnded { fault, .. } => self.bodies.count((*fault).into()),
         }

@@ -2,7 +2,7 @@
 //! dashboard and the alert rules are checked against.
 //!
 //! Labels have closed sets of values, but for `upstream`, whose values are names out of a configuration or the code. So
-//! the number of time series is known for each name: 70 counters and gauges, and 6 histograms with 19 each in Prometheus.
+//! the number of time series is known for each name: 71 counters and gauges, and 6 histograms with 19 each in Prometheus.
 
 use std::fmt;
 
@@ -153,6 +153,7 @@ impl fmt::Display for Metric {
 /// All of them.
 pub const TABLE: &[Metric] = &[
     CALLS,
+    CANCELLED_CALLS,
     CALL_DURATION,
     CALL_TIMEOUT,
     ATTEMPTS,
@@ -187,6 +188,12 @@ pub(super) const CALLS: Metric = Metric::new(
     "steadfast.calls",
     &[Upstream, Label::Ended],
     "Calls that ended, by the reason. One whose future was dropped is not among them.",
+);
+pub(super) const CANCELLED_CALLS: Metric = Metric::new(
+    Counter,
+    "steadfast.cancelled_calls",
+    &[Upstream],
+    "Calls whose future was dropped before they ended: their caller gave them up.",
 );
 pub(super) const CALL_DURATION: Metric = Metric::seconds(
     Histogram,
