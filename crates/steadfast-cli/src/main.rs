@@ -9,6 +9,7 @@ mod check;
 mod completions;
 mod demo;
 mod exit;
+mod files;
 mod init;
 mod interrupt;
 mod output;

@@ -8,6 +8,7 @@
 mod doctests;
 pub mod outage;
 pub mod scenario;
+mod table;
 mod world;
 
 pub use world::{Spawner, Stalled, Task, World};

@@ -28,8 +28,8 @@ pub(super) fn one(verdict: &Verdict) -> io::Result<()> {
             }
             outcome.missed.iter().for_each(|missed| output::note(&format!("{}: {missed}", file.file)));
         }
-        Verdict::Unreadable { problems, .. } => {
-            problems.to_string().lines().for_each(|line| output::note(&format!("error: {line}")));
+        Verdict::Unreadable(unreadable) => {
+            unreadable.problems.to_string().lines().for_each(|line| output::note(&format!("error: {line}")));
         }
         Verdict::Unplayable { file, why } => output::note(&format!("error: {file}: {why}")),
     }

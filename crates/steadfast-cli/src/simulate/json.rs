@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io;
 
 use serde::Serialize;
-use steadfast::config::Problem;
 use steadfast_sim::outage::file::{Measure, Missed, Outcome, SimulationFile};
 use steadfast_sim::outage::{Level, Run, ServerTally, Spread, Tally};
 
@@ -91,23 +90,6 @@ struct Failure<'a> {
 }
 
 #[derive(Serialize)]
-struct Unreadable<'a> {
-    event: &'static str,
-    file: &'a str,
-    problems: Vec<Wrong<'a>>,
-}
-
-#[derive(Serialize)]
-struct Wrong<'a> {
-    file: Option<&'a str>,
-    line: Option<usize>,
-    column: Option<usize>,
-    path: &'a str,
-    message: &'a str,
-    nearest: Option<&'a str>,
-}
-
-#[derive(Serialize)]
 struct Unplayable<'a> {
     event: &'static str,
     file: &'a str,
@@ -125,10 +107,7 @@ struct Summary {
 pub(super) fn one(verdict: &Verdict) -> io::Result<()> {
     match verdict {
         Verdict::Ran { file, outcome } => output::json_line(&ran(file, outcome)),
-        Verdict::Unreadable { file, problems } => {
-            let problems = problems.iter().map(wrong).collect();
-            output::json_line(&Unreadable { event: "unreadable", file, problems })
-        }
+        Verdict::Unreadable(unreadable) => unreadable.print_json(),
         Verdict::Unplayable { file, why } => output::json_line(&Unplayable { event: "unplayable", file, why }),
     }
 }
@@ -243,16 +222,5 @@ fn failure(missed: &Missed) -> Failure<'_> {
         expected: expectation.expected.to_string(),
         measured: &missed.measured,
         seeds: &missed.seeds,
-    }
-}
-
-fn wrong(problem: &Problem) -> Wrong<'_> {
-    Wrong {
-        file: problem.file(),
-        line: problem.line(),
-        column: problem.column(),
-        path: problem.path(),
-        message: problem.message(),
-        nearest: problem.nearest(),
     }
 }

@@ -10,14 +10,13 @@ mod plot;
 mod text;
 
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use steadfast::config::Problems;
 use steadfast_sim::outage::file::{Outcome, SimulationFile};
-use steadfast_sim::scenario::files;
 
 use crate::args::{SimulateArgs, SimulateFormat};
 use crate::exit::Exit;
+use crate::files::{self, Unreadable};
 use crate::output;
 
 /// What came of a file.
@@ -26,10 +25,7 @@ enum Verdict {
         file: Box<SimulationFile>,
         outcome: Outcome,
     },
-    Unreadable {
-        file: String,
-        problems: Problems,
-    },
+    Unreadable(Unreadable),
     /// It is valid, and cannot be run here: a certificate is missing, for one.
     Unplayable {
         file: String,
@@ -47,12 +43,9 @@ struct Tally {
 
 /// Runs what is named, prints, and says how it went.
 pub(crate) fn run(args: &SimulateArgs) -> Exit {
-    let found = match find(&args.paths) {
+    let found = match files::meant(&args.paths) {
         Ok(found) => found,
-        Err(why) => {
-            output::note(&format!("error: {why}"));
-            return Exit::Usage;
-        }
+        Err(exit) => return exit,
     };
     let style = text::Style::of_this_terminal();
     let mut tally = Tally::default();
@@ -77,31 +70,13 @@ pub(crate) fn run(args: &SimulateArgs) -> Exit {
         SimulateFormat::Json => json::summary(tally),
         SimulateFormat::Csv => Ok(()),
     };
-    match ended {
-        Err(_) => Exit::Failed,
-        Ok(()) if tally.bad > 0 => Exit::Config,
-        Ok(()) if tally.missed > 0 => Exit::Failed,
-        Ok(()) => Exit::Ok,
-    }
-}
-
-/// The files that are meant. A directory without any is a mistake: what nobody runs misses nothing.
-fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    let mut found = Vec::new();
-    for path in paths {
-        let below = files(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        if below.is_empty() {
-            return Err(format!("{}: no file in it, or below it, ends in .toml", path.display()));
-        }
-        found.extend(below);
-    }
-    Ok(found)
+    files::exit(ended, tally.bad, tally.missed)
 }
 
 fn verdict(path: &Path, args: &SimulateArgs) -> Verdict {
     let file = match SimulationFile::read(path) {
         Ok(file) => file,
-        Err(problems) => return Verdict::Unreadable { file: path.to_string_lossy().into_owned(), problems },
+        Err(problems) => return Verdict::Unreadable(Unreadable::new(path, problems)),
     };
     let cores = || std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     match file.run(args.seed.unwrap_or(file.seed), args.seeds, args.jobs.unwrap_or_else(cores)) {
@@ -115,7 +90,7 @@ impl Tally {
         match verdict {
             Verdict::Ran { outcome, .. } if outcome.missed.is_empty() => self.passed += 1,
             Verdict::Ran { .. } => self.missed += 1,
-            Verdict::Unreadable { .. } | Verdict::Unplayable { .. } => self.bad += 1,
+            Verdict::Unreadable(_) | Verdict::Unplayable { .. } => self.bad += 1,
         }
     }
 

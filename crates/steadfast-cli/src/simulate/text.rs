@@ -37,10 +37,7 @@ impl Style {
 pub(super) fn one(verdict: &Verdict, style: Style) -> String {
     match verdict {
         Verdict::Ran { file, outcome } => summary(file, outcome, style),
-        Verdict::Unreadable { file, problems } => {
-            let lines: String = problems.to_string().lines().map(|line| format!("  {line}\n")).collect();
-            format!("BAD   {file}\n{lines}\n")
-        }
+        Verdict::Unreadable(unreadable) => format!("{}\n", unreadable.text()),
         Verdict::Unplayable { file, why } => format!("BAD   {file}\n  {why}\n\n"),
     }
 }

@@ -3,7 +3,6 @@
 use std::io;
 
 use serde::Serialize;
-use steadfast::config::Problem;
 use steadfast_sim::scenario::{Difference, Moment, Scenario};
 
 use super::{Tally, Verdict};
@@ -41,23 +40,6 @@ struct Happened<'a> {
     step: usize,
     who: &'a str,
     what: &'a str,
-}
-
-#[derive(Serialize)]
-struct Unreadable<'a> {
-    event: &'static str,
-    file: &'a str,
-    problems: Vec<Wrong<'a>>,
-}
-
-#[derive(Serialize)]
-struct Wrong<'a> {
-    file: Option<&'a str>,
-    line: Option<usize>,
-    column: Option<usize>,
-    path: &'a str,
-    message: &'a str,
-    nearest: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -109,10 +91,7 @@ pub(super) fn one(verdict: &Verdict) -> io::Result<()> {
                 time_line: time_line.iter().map(happened).collect(),
             })
         }
-        Verdict::Unreadable { file, problems } => {
-            let problems = problems.iter().map(wrong).collect();
-            output::json_line(&Unreadable { event: "unreadable", file, problems })
-        }
+        Verdict::Unreadable(unreadable) => unreadable.print_json(),
         Verdict::Unplayable { file, title, why } => {
             output::json_line(&Unplayable { event: "unplayable", file, title, why })
         }
@@ -136,15 +115,4 @@ fn differs(difference: &Difference) -> Differs<'_> {
 
 fn happened(moment: &Moment) -> Happened<'_> {
     Happened { at_ms: moment.at.into(), step: moment.step + 1, who: &moment.who, what: &moment.what }
-}
-
-fn wrong(problem: &Problem) -> Wrong<'_> {
-    Wrong {
-        file: problem.file(),
-        line: problem.line(),
-        column: problem.column(),
-        path: problem.path(),
-        message: problem.message(),
-        nearest: problem.nearest(),
-    }
 }

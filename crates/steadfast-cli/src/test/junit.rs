@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Verdict;
+use crate::files::Unreadable;
 
 /// What is said of one case.
 struct Case {
@@ -44,7 +45,7 @@ fn case(verdict: &Verdict) -> Case {
             let name = named(&outcome.title, &outcome.variant);
             Case { file: outcome.file.clone(), name, took: outcome.took, body }
         }
-        Verdict::Unreadable { file, problems } => {
+        Verdict::Unreadable(Unreadable { file, problems }) => {
             let message = problems.iter().next().map(ToString::to_string).unwrap_or_default();
             let body = Body { element: "error", message, text: problems.to_string() };
             Case { file: file.clone(), name: "the file is read".to_owned(), took: Duration::ZERO, body: Some(body) }

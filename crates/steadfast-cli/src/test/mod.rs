@@ -7,13 +7,13 @@ mod json;
 mod junit;
 mod stages;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use steadfast::config::Problems;
-use steadfast_sim::scenario::{Outcome, Scenario, files};
+use steadfast_sim::scenario::{Outcome, Scenario};
 
 use crate::args::{TestArgs, TestFormat};
 use crate::exit::Exit;
+use crate::files::{self, Unreadable};
 use crate::output;
 
 /// What came of a file, or of one scenario in it.
@@ -22,10 +22,7 @@ enum Verdict {
         outcome: Outcome,
         contract: Vec<String>,
     },
-    Unreadable {
-        file: String,
-        problems: Problems,
-    },
+    Unreadable(Unreadable),
     /// It is valid, and cannot be played here: a certificate is missing, for one.
     Unplayable {
         file: String,
@@ -50,12 +47,9 @@ struct Tally {
 
 /// Plays what is named, prints, and says how it went.
 pub(crate) fn run(args: &TestArgs) -> Exit {
-    let found = match find(&args.paths) {
+    let found = match files::meant(&args.paths) {
         Ok(found) => found,
-        Err(why) => {
-            output::note(&format!("error: {why}"));
-            return Exit::Usage;
-        }
+        Err(exit) => return exit,
     };
     let mut printer = Printer::new(args.output);
     let mut tally = Tally::default();
@@ -73,25 +67,7 @@ pub(crate) fn run(args: &TestArgs) -> Exit {
         output::note("error: --filter: no scenario has this in its path, its title, or its numbers");
         return Exit::Usage;
     }
-    match printer.end(&tally) {
-        Err(_) => Exit::Failed,
-        Ok(()) if tally.bad > 0 => Exit::Config,
-        Ok(()) if tally.failed > 0 => Exit::Failed,
-        Ok(()) => Exit::Ok,
-    }
-}
-
-/// The files that are meant. A directory without any is a mistake: what nobody plays passes.
-fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
-    let mut found = Vec::new();
-    for path in paths {
-        let below = files(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        if below.is_empty() {
-            return Err(format!("{}: no file in it, or below it, ends in .toml", path.display()));
-        }
-        found.extend(below);
-    }
-    Ok(found)
+    files::exit(printer.end(&tally), tally.bad, tally.failed)
 }
 
 /// The scenarios of a file that are meant, or what became of it.
@@ -101,7 +77,7 @@ fn read(file: &Path, filter: Option<&str>) -> Vec<Result<Scenario, Verdict>> {
             let wanted = scenarios.into_iter().filter(|scenario| filter.is_none_or(|text| is_meant(scenario, text)));
             wanted.map(Ok).collect()
         }
-        Err(problems) => vec![Err(Verdict::Unreadable { file: file.to_string_lossy().into_owned(), problems })],
+        Err(problems) => vec![Err(Verdict::Unreadable(Unreadable::new(file, problems)))],
     }
 }
 
@@ -117,7 +93,7 @@ impl Tally {
         match verdict {
             Verdict::Played { outcome, .. } if outcome.passed() => self.passed += 1,
             Verdict::Played { .. } => self.failed += 1,
-            Verdict::Unreadable { .. } | Verdict::Unplayable { .. } => self.bad += 1,
+            Verdict::Unreadable(_) | Verdict::Unplayable { .. } => self.bad += 1,
             Verdict::LeftOut { .. } => self.left_out += 1,
         }
     }
@@ -173,10 +149,7 @@ impl Printer {
 fn text(verdict: &Verdict) -> std::io::Result<()> {
     match verdict {
         Verdict::Played { outcome, .. } => output::text(&format!("{}\n", outcome.to_string().trim_end())),
-        Verdict::Unreadable { file, problems } => {
-            let lines: Vec<String> = problems.to_string().lines().map(|line| format!("  {line}\n")).collect();
-            output::text(&format!("BAD   {file}\n{}", lines.concat()))
-        }
+        Verdict::Unreadable(unreadable) => output::text(&unreadable.text()),
         Verdict::Unplayable { file, title, why } => output::text(&format!("BAD   {file}: {title}\n  {why}\n")),
         Verdict::LeftOut { scenario, why } => {
             output::text(&format!("-     {}: {}\n  not over sockets: {why}\n", scenario.file, scenario.title))

@@ -2,34 +2,12 @@
 //! reference in `docs/scenarios.md` are made from these tables.
 
 use super::kind::Kind;
+use crate::table::{self, key, required};
 
 /// A key of one of the tables of a scenario file.
-#[derive(Clone, Copy, Debug)]
-pub struct Key {
-    /// Its name.
-    pub name: &'static str,
-    pub(super) kind: Kind,
-    pub(super) required: bool,
-    /// What it means, in a sentence.
-    pub meaning: &'static str,
-}
-
+pub type Key = table::Key<Kind>;
 /// One of the tables of a scenario file.
-#[derive(Clone, Copy, Debug)]
-pub struct Table {
-    /// Where it stands: `[[step]]`.
-    pub place: &'static str,
-    /// Its keys.
-    pub keys: &'static [Key],
-}
-
-const fn key(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
-    Key { name, kind, required: false, meaning }
-}
-
-const fn required(name: &'static str, kind: Kind, meaning: &'static str) -> Key {
-    Key { name, kind, required: true, meaning }
-}
+pub type Table = table::Table<Kind>;
 
 /// The most calls of a step.
 pub(super) const MOST_CALLS: u64 = 10_000;

@@ -4,23 +4,20 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method};
 use steadfast::config::Problem;
-use steadfast::config::reading::{describe, entries, join, parse_duration, quote};
+use steadfast::config::reading::{entries, join};
 use steadfast::report::WaitReason;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fields::Fields;
+use super::fields::{Fields, Read};
 use super::keys::{ENDINGS, Table, WAITS};
 use super::model::{Ending, Route};
 use super::range::Range;
-use super::source::Source;
-
-/// The longest time in a scenario.
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+use crate::table::{A_NAME, KeyType, Source, counts, duration, integer, is_name, one_of, refused, word};
 
 /// A key's type.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Text that is not empty.
     Text,
     /// Any text.
@@ -77,35 +74,15 @@ pub(super) enum Kind {
     Variants,
 }
 
-/// A value that its type has accepted.
-#[derive(Clone, Debug)]
-pub(super) enum Read {
-    Text(String),
-    Texts(Vec<String>),
-    Flag(bool),
-    Count(u64),
-    Counts(Range<u64>),
-    Duration(Duration),
-    Durations(Range<Duration>),
-    Headers(Vec<(HeaderName, HeaderValue)>),
-    Patterns(Vec<(HeaderName, String)>),
-    HeaderNames(Vec<HeaderName>),
-    Method(Method),
-    Route(Route),
-    Ending(Ending),
-    Endings(Vec<(Ending, Range<u64>)>),
-    Waits(Vec<(WaitReason, Range<Duration>)>),
-    Table(Fields),
-}
+impl KeyType for Kind {
+    type Read = Read;
 
-impl Kind {
-    /// The type in a sentence, and in the reference.
-    pub(super) fn expected(self) -> String {
+    fn expected(self) -> String {
         match self {
             Self::Text => "a string that is not empty".to_owned(),
             Self::Prose => "a string".to_owned(),
             Self::Texts => "an array of strings".to_owned(),
-            Self::Name => "a name, 1 to 64 of A-Z a-z 0-9 _ -".to_owned(),
+            Self::Name => A_NAME.to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Yes => "true".to_owned(),
             Self::Count(min, max) => format!("an integer from {min} to {max}"),
@@ -132,44 +109,39 @@ impl Kind {
         }
     }
 
-    /// Whether what it holds may be a secret, and is not quoted.
-    const fn is_secret(self) -> bool {
-        matches!(self, Self::Headers | Self::Patterns)
+    fn is_left_to_others(self) -> bool {
+        matches!(self, Self::Upstreams | Self::Guards | Self::Scripts | Self::Steps | Self::Variants)
     }
 
-    /// Reads a value; what is wrong with it goes to `problems`.
-    pub(super) fn read<'t>(
+    fn read<'t>(
         self,
-        document: &Source<'_, 't>,
+        source: &Source<'_, 't>,
         path: &str,
         value: &Spanned<DeValue<'t>>,
         problems: &mut Vec<Problem>,
     ) -> Option<Read> {
         let read = match (self, value.get_ref()) {
             (Self::Table(table), DeValue::Table(entries)) => {
-                let fields = Fields::read(document, table, path, value.span().start, entries, problems);
+                let fields = Fields::read(source, table, path, value.span().start, entries, problems);
                 return Some(Read::Table(fields));
             }
             (Self::Word(words), DeValue::String(text)) => {
-                if let Some(word) = words.iter().find(|word| **word == text.as_ref()) {
-                    return Some(Read::Text((*word).to_owned()));
-                }
-                let what = format!("expected {}; found {}", self.expected(), describe(value, self.is_secret()));
-                problems.push(document.unknown(value.span().start, path, text, &what, words.iter().copied()));
-                return None;
+                return word(source, path, value, text, words, problems).map(Read::Text);
             }
-            (_, DeValue::Table(_) | DeValue::Array(_)) => return self.read_many(document, path, value, problems),
+            (_, DeValue::Table(_) | DeValue::Array(_)) => return self.read_many(source, path, value, problems),
             (_, one) => self.read_one(one),
         };
         if read.is_none() {
-            problems.push(document.expects(
-                value.span().start,
-                path,
-                &self.expected(),
-                &describe(value, self.is_secret()),
-            ));
+            problems.push(refused(source, path, value, &self.expected(), self.is_secret()));
         }
         read
+    }
+}
+
+impl Kind {
+    /// Whether what it holds may be a secret, and is not quoted.
+    const fn is_secret(self) -> bool {
+        matches!(self, Self::Headers | Self::Patterns)
     }
 
     fn read_one(self, value: &DeValue<'_>) -> Option<Read> {
@@ -180,11 +152,8 @@ impl Kind {
             (Self::Flag, DeValue::Boolean(flag)) => Some(Read::Flag(*flag)),
             (Self::Yes, DeValue::Boolean(true)) => Some(Read::Flag(true)),
             (Self::Count(min, max), value) => integer(value).filter(|n| (min..=max).contains(n)).map(Read::Count),
-            (Self::Counts, DeValue::String(text)) => Range::read(text).map(Read::Counts),
-            (Self::Counts, value) => integer(value).map(Range::exactly).map(Read::Counts),
-            (Self::Duration, DeValue::String(text)) => {
-                parse_duration(text).filter(|duration| *duration <= DAY).map(Read::Duration)
-            }
+            (Self::Counts, value) => counts(value).map(Read::Counts),
+            (Self::Duration, value) => duration(value).map(Read::Duration),
             (Self::Durations, DeValue::String(text)) => Range::read(text).map(Read::Durations),
             (Self::Status, value) => status(value).map(|status| Read::Count(status.into())),
             (Self::Method, DeValue::String(text)) => Method::from_bytes(text.as_bytes()).ok().map(Read::Method),
@@ -199,12 +168,12 @@ impl Kind {
     /// Reads a list or a table, each part of it on its own.
     fn read_many<'t>(
         self,
-        document: &Source<'_, 't>,
+        source: &Source<'_, 't>,
         path: &str,
         value: &Spanned<DeValue<'t>>,
         problems: &mut Vec<Problem>,
     ) -> Option<Read> {
-        let mut parts = Parts { document, path, problems, secret: self.is_secret(), failed: false };
+        let mut parts = Parts { source, path, problems, secret: self.is_secret(), failed: false };
         let read = match (self, value.get_ref()) {
             (Self::Texts, DeValue::Array(_)) => Read::Texts(parts.each(value, "a string", |one| match one {
                 DeValue::String(text) => Some(text.to_string()),
@@ -233,12 +202,7 @@ impl Kind {
                 Read::Waits(parts.each(value, &expected, wait))
             }
             _ => {
-                problems.push(document.expects(
-                    value.span().start,
-                    path,
-                    &self.expected(),
-                    &describe(value, self.is_secret()),
-                ));
+                problems.push(refused(source, path, value, &self.expected(), self.is_secret()));
                 return None;
             }
         };
@@ -248,7 +212,7 @@ impl Kind {
 
 /// The parts of a list or a table, while they are read.
 struct Parts<'a, 'd, 't> {
-    document: &'a Source<'d, 't>,
+    source: &'a Source<'d, 't>,
     path: &'a str,
     problems: &'a mut Vec<Problem>,
     secret: bool,
@@ -265,7 +229,7 @@ impl<'t> Parts<'_, '_, 't> {
         let DeValue::Array(items) = value.get_ref() else { return Vec::new() };
         let mut all = Vec::new();
         for (index, item) in items.iter().enumerate() {
-            let item = self.document.resolve(item);
+            let item = self.source.resolve(item);
             match read(item.get_ref()) {
                 Some(one) => all.push(one),
                 None => self.wrong(item, &format!("{}[{index}]", self.path), expected),
@@ -283,7 +247,7 @@ impl<'t> Parts<'_, '_, 't> {
         let DeValue::Table(table) = value.get_ref() else { return Vec::new() };
         let mut all = Vec::new();
         for (name, item) in entries(table) {
-            let item = self.document.resolve(item);
+            let item = self.source.resolve(item);
             match read(name.get_ref(), item.get_ref()) {
                 Some(one) => all.push(one),
                 None => self.wrong(item, &join(self.path, name.get_ref()), expected),
@@ -294,22 +258,8 @@ impl<'t> Parts<'_, '_, 't> {
 
     fn wrong(&mut self, item: &Spanned<DeValue<'t>>, path: &str, expected: &str) {
         self.failed = true;
-        self.problems.push(self.document.expects(item.span().start, path, expected, &describe(item, self.secret)));
+        self.problems.push(refused(self.source, path, item, expected, self.secret));
     }
-}
-
-fn one_of(words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
-    format!("one of {}", words.join(", "))
-}
-
-pub(super) fn is_name(text: &str) -> bool {
-    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-}
-
-fn integer(value: &DeValue<'_>) -> Option<u64> {
-    let DeValue::Integer(number) = value else { return None };
-    u64::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
 fn is_status(status: &u16) -> bool {
@@ -318,13 +268,6 @@ fn is_status(status: &u16) -> bool {
 
 fn status(value: &DeValue<'_>) -> Option<u16> {
     integer(value).and_then(|status| u16::try_from(status).ok()).filter(is_status)
-}
-
-fn counts(value: &DeValue<'_>) -> Option<Range<u64>> {
-    match value {
-        DeValue::String(text) => Range::read(text),
-        value => integer(value).map(Range::exactly),
-    }
 }
 
 fn ending(text: &str) -> Option<Ending> {

@@ -35,7 +35,7 @@
 //! |---|---|
 //! | `model`, `range` | a scenario as data |
 //! | `keys`, `kind` | the keys of a file, and their types |
-//! | `read`, `source`, `fields`, `read_script`, `read_step` | from a file to the model, or to all that is wrong in it |
+//! | `read`, `fields`, `read_script`, `read_step` | from a file to the model, or to all that is wrong in it |
 //! | `schema`, `reference` | the keys for editors, and for the documentation |
 //! | `stage` | what it is played on, and what that has to be able to do |
 //! | `cast`, `upstream`, `operation` | the clients and guards, and who plays what stands behind them |
@@ -65,7 +65,6 @@ mod render;
 mod run;
 mod schema;
 mod sockets;
-mod source;
 mod stage;
 mod timeline;
 mod upstream;

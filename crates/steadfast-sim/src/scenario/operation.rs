@@ -3,11 +3,16 @@
 use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use steadfast::Clock;
 
 use super::model::{Answer, OperationError};
 use super::timeline::{TimeLine, show};
+use super::upstream::next;
+
+/// What an operation does that nothing is scripted for.
+const HANGS: Answer = Answer { times: 1, after: Duration::ZERO, brings: None };
 
 /// An operation that plays a script. Clones are the same operation.
 #[derive(Clone, Debug)]
@@ -71,7 +76,7 @@ impl Operation {
         let mut state = self.state();
         state.calls += 1;
         state.in_flight += 1;
-        let answer = next(&mut state.answers);
+        let answer = next(&mut state.answers, |answer| &mut answer.times).unwrap_or(HANGS);
         drop(state);
         Running { answer, operation: self.clone() }
     }
@@ -85,18 +90,6 @@ struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.operation.state().in_flight -= 1;
-    }
-}
-
-/// The next answer; the last stays, and without any it hangs.
-fn next(answers: &mut VecDeque<Answer>) -> Answer {
-    let is_last = answers.len() == 1;
-    match answers.front_mut() {
-        Some(front) if is_last || front.times > 1 => {
-            front.times = front.times.saturating_sub(1).max(1);
-            front.clone()
-        }
-        _ => answers.pop_front().unwrap_or(Answer { times: 1, after: std::time::Duration::ZERO, brings: None }),
     }
 }
 

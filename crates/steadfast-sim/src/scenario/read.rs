@@ -5,18 +5,18 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use steadfast::config::reading::{Document, clean, describe, entries, join, of_file, read_file};
+use steadfast::config::reading::{Document, entries, join};
 use steadfast::config::{Config, Loader, Problem, Problems};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::fields::Fields;
 use super::keys::{ANSWER, FILE, REPLY, STEP};
-use super::kind::{Kind, is_name};
+use super::kind::Kind;
 use super::model::{Act, Action, CallKind, Reply, Scenario, Script, Settings, Step};
 use super::read_script::{answer, reply};
 use super::read_step::Targets;
-use super::source::Source;
+use crate::table::{self, A_NAME, KeyType as _, Source, in_order, is_name, read_text, refused, title};
 
 impl Scenario {
     /// Reads a file: one scenario, or one for each of its variants.
@@ -24,11 +24,7 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong in it, and in the configuration that it names.
     pub fn read(file: &Path) -> Result<Vec<Self>, Problems> {
-        let name = file.to_string_lossy();
-        match read_file(file) {
-            Ok(text) => Self::parse(&name, &text),
-            Err(message) => Err(Problems::from_iter([of_file(&name, message)])),
-        }
+        read_text(file, Self::parse)
     }
 
     /// Reads the text of a file; `name` stands for it in problems, and a `config` that it names is looked for beside it.
@@ -39,18 +35,10 @@ impl Scenario {
         let document = Document::parse(name, text);
         let mut problems = document.syntax_problems();
         let scenarios = if document.is_readable() { variants(&document, text, &mut problems) } else { Vec::new() };
-        if problems.is_empty() {
-            return Ok(scenarios);
-        }
-        // Those of the configuration that it names come last. What is wrong in all variants is said once.
-        problems.sort_by_key(|problem| (problem.file() != Some(name), problem.line(), problem.column()));
-        problems.dedup();
-        Err(problems.into_iter().collect())
+        if problems.is_empty() { Ok(scenarios) } else { Err(in_order(problems, name)) }
     }
 }
 
-/// More of a title is cut off; what would control a terminal is escaped.
-const LONGEST_TITLE: usize = 200;
 /// The most requests that a scenario may come to, and bytes of their bodies and answers: all of them are kept.
 const MOST_REQUESTS: usize = 100_000;
 const MOST_BYTES: usize = 256 << 20;
@@ -60,27 +48,27 @@ const MOST_VARIANTS: usize = 1_000;
 
 /// Every variant; what is wrong goes to `problems`.
 fn variants(document: &Document<'_>, text: &str, problems: &mut Vec<Problem>) -> Vec<Scenario> {
-    let used = RefCell::new(BTreeSet::new());
     let Some(each) = document.root.get("each") else {
-        let source = Source::new(document, None, &used);
+        let source = Source::new(document);
         return Reader { document: &source, problems }.file(text).into_iter().collect();
     };
     let items = match each.get_ref() {
         DeValue::Array(items) if (1..=MOST_VARIANTS).contains(&items.len()) => items,
         _ => {
             let expected = format!("{}, at most {MOST_VARIANTS}", Kind::Variants.expected());
-            problems.push(document.expects(each.span().start, "each", &expected, &describe(each, false)));
+            problems.push(refused(document, "each", each, &expected, false));
             return Vec::new();
         }
     };
+    let used = RefCell::new(BTreeSet::new());
     let mut scenarios = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let DeValue::Table(variant) = item.get_ref() else {
             let path = format!("each[{index}]");
-            problems.push(document.expects(item.span().start, &path, "a table", &describe(item, false)));
+            problems.push(refused(document, &path, item, "a table", false));
             continue;
         };
-        let source = Source::new(document, Some(variant), &used);
+        let source = Source::of_variant(document, variant, &used);
         scenarios.extend(Reader { document: &source, problems }.file(text));
         for (name, _) in entries(variant) {
             if !used.borrow().contains(name.get_ref().as_ref()) {
@@ -126,12 +114,12 @@ impl<'t> Reader<'_, '_, 't> {
         }
         Some(Scenario {
             file: self.document.file.to_owned(),
-            title: clean(&fields.value::<String>("title")?, LONGEST_TITLE),
+            title: title(&fields.value::<String>("title")?),
             variant: document.words(),
             contract: fields.value("contract").unwrap_or_default(),
             why: fields.value("why")?,
             seed: fields.value("seed").unwrap_or(1),
-            virtual_only: fields.value::<String>("virtual_only").map(|why| clean(&why, LONGEST_TITLE)),
+            virtual_only: fields.value::<String>("virtual_only").map(|why| title(&why)),
             settings: settings?,
             scripts,
             steps,
@@ -143,11 +131,7 @@ impl<'t> Reader<'_, '_, 't> {
         let mut loader = Loader::new();
         match (fields.value::<String>("config"), fields.place("table")) {
             (Some(config), _) => {
-                if let Some(table) = fields.value::<String>("table") {
-                    loader = loader.table(table);
-                }
-                let beside = Path::new(self.document.file).parent().unwrap_or(Path::new(""));
-                loader = loader.file(beside.join(config));
+                loader = table::loader(self.document.file, config, fields.value("table"));
             }
             (None, Some(at)) => self.says(at, "table", "goes with `config`: it is a table of that file"),
             (None, None) if !fields.has("upstreams") && !fields.has("guards") && !fields.has("config") => {
@@ -214,7 +198,7 @@ impl<'t> Reader<'_, '_, 't> {
         let Some(value) = value else { return Vec::new() };
         let DeValue::Array(items) = value.get_ref() else {
             let expected = if path == "step" { Kind::Steps } else { Kind::Scripts }.expected();
-            self.problems.push(self.document.expects(value.span().start, path, &expected, &describe(value, false)));
+            self.problems.push(refused(self.document, path, value, &expected, false));
             return Vec::new();
         };
         let mut tables = Vec::new();
@@ -223,12 +207,7 @@ impl<'t> Reader<'_, '_, 't> {
                 DeValue::Table(table) => tables.push((item.span().start, table)),
                 _ => {
                     let here = format!("{path}[{index}]");
-                    self.problems.push(self.document.expects(
-                        item.span().start,
-                        &here,
-                        "a table",
-                        &describe(item, false),
-                    ));
+                    self.problems.push(refused(self.document, &here, item, "a table", false));
                 }
             }
         }
@@ -243,13 +222,13 @@ impl<'t> Reader<'_, '_, 't> {
         let Some(value) = root.get("script") else { return BTreeMap::new() };
         let DeValue::Table(scripts) = value.get_ref() else {
             let expected = Kind::Scripts.expected();
-            self.problems.push(self.document.expects(value.span().start, "script", &expected, &describe(value, false)));
+            self.problems.push(refused(self.document, "script", value, &expected, false));
             return BTreeMap::new();
         };
         for (name, _) in entries(scripts) {
             if !is_name(name.get_ref()) {
-                let (path, expected) = (join("script", name.get_ref()), Kind::Name.expected());
-                self.says(name.span().start, &path, format!("expected {expected}"));
+                let path = join("script", name.get_ref());
+                self.says(name.span().start, &path, format!("expected {A_NAME}"));
             }
         }
         entries(scripts).into_iter().map(|(name, _)| (name.get_ref().to_string(), name.span().start)).collect()

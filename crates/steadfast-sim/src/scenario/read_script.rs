@@ -16,15 +16,15 @@ pub(super) fn reply(reader: &mut Reader<'_, '_, '_>, fields: &Fields) -> Option<
     let act = only_one(reader, fields, &["status", "hang", "refuse", "reset"])?;
     let parts = ["headers", "body", "cut", "drip"];
     if act != "status" {
-        for (name, at) in fields.names().into_iter().filter(|(name, _)| parts.contains(name)) {
-            reader.says(at, &format!("{}.{name}", fields.path), format!("goes with `status`, and not with `{act}`"));
+        for (name, at) in fields.names().filter(|(name, _)| parts.contains(name)) {
+            reader.says(at, &fields.path_of(name), format!("goes with `status`, and not with `{act}`"));
         }
     }
     if act == "refuse"
         && let Some(at) = fields.place("route")
     {
         let message = "a connection is refused before anybody knows which request it is for";
-        reader.says(at, &format!("{}.route", fields.path), message);
+        reader.says(at, &fields.path_of("route"), message);
     }
     let act = match act {
         "hang" => Act::Hang,
@@ -42,17 +42,17 @@ fn respond(reader: &mut Reader<'_, '_, '_>, fields: &Fields) -> Option<Respond> 
         && bytes >= body.len()
     {
         let message = format!("expected less than the {} bytes of the body; found {bytes}", body.len());
-        reader.says(at, &format!("{}.cut", fields.path), message);
+        reader.says(at, &fields.path_of("cut"), message);
     }
     let drip: Option<Duration> = fields.value("drip");
     if let (Some(at), true) = (fields.place("drip"), fields.has("cut") || fields.has("body")) {
-        reader.says(at, &format!("{}.drip", fields.path), "a body that drips has no `body` and no `cut`");
+        reader.says(at, &fields.path_of("drip"), "a body that drips has no `body` and no `cut`");
     }
     if let (Some(at), Some(every)) = (fields.place("drip"), drip)
         && every < FASTEST
     {
         // Each byte is an event, and there is no end of them.
-        reader.says(at, &format!("{}.drip", fields.path), "expected a duration of at least 1ms");
+        reader.says(at, &fields.path_of("drip"), "expected a duration of at least 1ms");
     }
     Some(Respond {
         status: u16::try_from(fields.value::<u64>("status")?).ok()?,
@@ -71,7 +71,7 @@ pub(super) fn answer(reader: &mut Reader<'_, '_, '_>, fields: &Fields) -> Option
     let asks = matches!(error.as_deref(), Some("transient" | "throttled"));
     if let (Some(at), false) = (fields.place("retry_after"), asks) {
         let message = "goes with `error = \"transient\"` or `error = \"throttled\"`";
-        reader.says(at, &format!("{}.retry_after", fields.path), message);
+        reader.says(at, &fields.path_of("retry_after"), message);
     }
     let brings = match brings {
         "hang" => None,
@@ -105,8 +105,7 @@ pub(super) fn only_one(
     fields: &Fields,
     keys: &[&'static str],
 ) -> Option<&'static str> {
-    let found: Vec<(&'static str, usize)> =
-        fields.names().into_iter().filter(|(name, _)| keys.contains(name)).collect();
+    let found: Vec<(&'static str, usize)> = fields.names().filter(|(name, _)| keys.contains(name)).collect();
     let list = || keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
     match found[..] {
         [(one, _)] => Some(one),
@@ -115,7 +114,7 @@ pub(super) fn only_one(
             None
         }
         [(first, _), (second, at), ..] => {
-            let path = format!("{}.{second}", fields.path);
+            let path = fields.path_of(second);
             reader.says(at, &path, format!("expected only one of {}; `{first}` is there already", list()));
             None
         }

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use steadfast::config::reading::join;
-
 use super::fields::Fields;
 use super::model::{Action, Call, CallKind, Expect, GuardCall, HttpCall, SeenExpect, Step};
 use super::read::Reader;
@@ -129,8 +127,8 @@ impl Reader<'_, '_, '_> {
 
     /// Refuses the keys that `is_other` says yes to.
     fn goes_with(&mut self, fields: &Fields, is_other: impl Fn(&str) -> bool, what: &str) {
-        for (name, at) in fields.names().into_iter().filter(|(name, _)| is_other(name)) {
-            self.says(at, &join(&fields.path, name), format!("goes with {what}"));
+        for (name, at) in fields.names().filter(|(name, _)| is_other(name)) {
+            self.says(at, &fields.path_of(name), format!("goes with {what}"));
         }
     }
 
@@ -140,7 +138,7 @@ impl Reader<'_, '_, '_> {
         if !targets.is_known(&name) && !targets.is_partial {
             let at = fields.place(action).unwrap_or(fields.at);
             let what = "there is no upstream and no guard of this name";
-            let problem = self.document.unknown(at, &join(&fields.path, action), &name, what, targets.names());
+            let problem = self.document.unknown(at, &fields.path_of(action), &name, what, targets.names());
             self.problems.push(problem);
             return None;
         }
@@ -153,7 +151,7 @@ impl Reader<'_, '_, '_> {
             let at = fields.place("await").unwrap_or(fields.at);
             let what = "no calls before this step go on `as` this";
             let known = targets.begun.keys().map(String::as_str);
-            self.problems.push(self.document.unknown(at, &join(&fields.path, "await"), &name, what, known));
+            self.problems.push(self.document.unknown(at, &fields.path_of("await"), &name, what, known));
             return None;
         }
         Some(Action::Await(name))
@@ -162,20 +160,20 @@ impl Reader<'_, '_, '_> {
     fn play(&mut self, fields: &Fields, target: String, targets: &mut Targets) -> Option<Action> {
         let Some(script) = fields.value::<String>("script") else {
             if !fields.has("script") {
-                self.says(fields.at, &join(&fields.path, "script"), "missing: the script that is played");
+                self.says(fields.at, &fields.path_of("script"), "missing: the script that is played");
             }
             return None;
         };
         if !targets.scripts.contains_key(&script) {
             let at = fields.place("script").unwrap_or(fields.at);
             let known = targets.scripts.keys().map(String::as_str);
-            let path = join(&fields.path, "script");
+            let path = fields.path_of("script");
             self.problems.push(self.document.unknown(at, &path, &script, "there is no script of this name", known));
             return None;
         }
         if targets.player(&script).is_some_and(|is_guard| is_guard != targets.is_guard(&target)) {
             let at = fields.place("script").unwrap_or(fields.at);
-            self.says(at, &join(&fields.path, "script"), "one script cannot be an upstream's and a guard's");
+            self.says(at, &fields.path_of("script"), "one script cannot be an upstream's and a guard's");
             return None;
         }
         targets.played.push((script.clone(), target.clone()));
@@ -195,7 +193,7 @@ impl Reader<'_, '_, '_> {
             let at = fields.place("as").unwrap_or(fields.at);
             targets.callers.insert(name.clone(), target.clone());
             if targets.begun.insert(name.clone(), at).is_some() {
-                self.says(at, &join(&fields.path, "as"), "calls of this name go on already, and were not awaited");
+                self.says(at, &fields.path_of("as"), "calls of this name go on already, and were not awaited");
             }
         }
         let number = |name: &str| fields.value::<u64>(name).and_then(|number| u32::try_from(number).ok());
@@ -240,7 +238,7 @@ impl Reader<'_, '_, '_> {
             self.goes_with(fields, |name| name == "seen", "upstreams: a guard sends no requests");
         }
         if let (true, Some(at)) = (fields.has("result"), fields.place("results")) {
-            self.says(at, &join(&fields.path, "results"), "expected only one of `result`, `results`");
+            self.says(at, &fields.path_of("results"), "expected only one of `result`, `results`");
         }
         expectation(fields)
     }

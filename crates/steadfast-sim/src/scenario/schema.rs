@@ -6,8 +6,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{ANSWER, ENDINGS, FILE, Key, REPLY, Table, WAITS};
+use super::keys::{ANSWER, ENDINGS, FILE, REPLY, STEP, Table, WAITS};
 use super::kind::Kind;
+use crate::table::{self, DURATION, NAME_PATTERN, range, settings};
 
 /// The schema of a scenario file, in JSON Schema draft 2020-12.
 ///
@@ -16,42 +17,16 @@ use super::kind::Kind;
 /// assert_eq!(schema["required"], serde_json::json!(["title", "why", "step"]));
 /// ```
 pub fn schema() -> Value {
-    let mut schema = object(&[&FILE]);
-    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    schema["title"] = json!("A scenario of what a client does, played by `steadfast test`");
-    schema
+    table::document(&FILE, "A scenario of what a client does, played by `steadfast test`", rules)
 }
 
 /// A table that may have the keys of these.
 fn object(tables: &[&Table]) -> Value {
-    let keys = || tables.iter().flat_map(|table| table.keys);
-    let mut properties = Map::new();
-    for key in keys() {
-        let mut property = property(key);
-        // Of a key that both have, both meanings are told.
-        if let Some(Value::String(before)) = properties.get(key.name).map(|before: &Value| &before["description"]) {
-            property["description"] = json!(format!("{before}\n\n{}", key.meaning));
-        }
-        properties.insert(key.name.to_owned(), property);
-    }
-    let required: Vec<&str> = keys().filter(|key| key.required).map(|key| key.name).collect();
-    let mut object = json!({ "type": "object", "properties": properties, "additionalProperties": false });
-    if !required.is_empty() {
-        object["required"] = json!(required);
-    }
-    object
+    table::object(tables, rules)
 }
 
-fn property(key: &Key) -> Value {
-    let mut property = rules(key.kind);
-    property["description"] = json!(format!("{}\n\nType: {}.", key.meaning, key.kind.expected()));
-    property
-}
-
-const NAME: &str = "^[A-Za-z0-9_-]{1,64}$";
 /// What stands for a value of a variant.
 const PLACEHOLDER: &str = "^\\{[A-Za-z0-9_-]{1,64}\\}$";
-const DURATION: &str = "[0-9]{1,20}(\\.[0-9]{1,18}0*)?(ns|us|ms|s|m|h)";
 
 /// A value of this type, or what stands for one of a variant.
 fn rules(kind: Kind) -> Value {
@@ -68,12 +43,11 @@ fn part(rule: Value) -> Value {
 }
 
 fn plain(kind: Kind) -> Value {
-    let range = format!("^({DURATION}|({DURATION})?\\.\\.({DURATION})?)$");
     match kind {
         Kind::Text | Kind::Method | Kind::Path | Kind::Route => json!({ "type": "string", "minLength": 1 }),
         Kind::Prose => json!({ "type": "string" }),
         Kind::Texts | Kind::HeaderNames => json!({ "type": "array", "items": { "type": "string" } }),
-        Kind::Name => json!({ "type": "string", "pattern": NAME }),
+        Kind::Name => json!({ "type": "string", "pattern": NAME_PATTERN }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Yes => json!({ "enum": [true] }),
         Kind::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
@@ -81,7 +55,7 @@ fn plain(kind: Kind) -> Value {
             json!({ "type": ["integer", "string"], "minimum": 0, "pattern": "^([0-9]*\\.\\.[0-9]*|[0-9]+)$" })
         }
         Kind::Duration => json!({ "type": "string", "pattern": format!("^{DURATION}$") }),
-        Kind::Durations => json!({ "type": "string", "pattern": range }),
+        Kind::Durations => range(DURATION),
         Kind::Status => json!({ "type": "integer", "minimum": 200, "maximum": 599 }),
         Kind::Word(words) => json!({ "type": "string", "enum": words }),
         Kind::Headers | Kind::Patterns => {
@@ -97,7 +71,7 @@ fn plain(kind: Kind) -> Value {
             })
         }
         Kind::Waits => {
-            let one = |name: &&str| ((*name).to_owned(), json!({ "type": "string", "pattern": range }));
+            let one = |name: &&str| ((*name).to_owned(), range(DURATION));
             let reasons: Map<String, Value> = WAITS.iter().map(one).collect();
             let wait = json!({
                 "type": "object",
@@ -113,16 +87,9 @@ fn plain(kind: Kind) -> Value {
         Kind::Guards => settings("guards"),
         Kind::Scripts => {
             let script = json!({ "type": "array", "minItems": 1, "items": object(&[&REPLY, &ANSWER]) });
-            json!({ "type": "object", "patternProperties": { NAME: script }, "additionalProperties": false })
+            json!({ "type": "object", "patternProperties": { NAME_PATTERN: script }, "additionalProperties": false })
         }
-        Kind::Steps => json!({ "type": "array", "minItems": 1, "items": object(&[&super::keys::STEP]) }),
+        Kind::Steps => json!({ "type": "array", "minItems": 1, "items": object(&[&STEP]) }),
         Kind::Variants => json!({ "type": "array", "minItems": 1, "items": { "type": "object" } }),
     }
-}
-
-/// What a configuration has under this name.
-fn settings(table: &str) -> Value {
-    // The root table of no name is always one.
-    let schema = steadfast::config::schema("").unwrap_or_default();
-    schema["properties"][table].clone()
 }

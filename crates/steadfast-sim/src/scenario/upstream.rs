@@ -79,7 +79,8 @@ impl Upstream {
             Some(route) => route.fits(method, bare),
             None => true,
         });
-        let reply = fitting.next().and_then(|(_, queue)| next(queue)).unwrap_or_else(not_scripted);
+        let reply =
+            fitting.next().and_then(|(_, queue)| next(queue, |reply| &mut reply.times)).unwrap_or_else(not_scripted);
         state.in_flight += 1;
         drop(state);
         let path = super::words::path(path);
@@ -92,7 +93,7 @@ impl Upstream {
     pub fn take_refusal(&self) -> Option<Taken> {
         let mut state = self.state();
         let (_, queue) = state.queues.iter_mut().find(|(_, queue)| queue.front().is_some_and(Reply::refuses))?;
-        let reply = next(queue)?;
+        let reply = next(queue, |reply| &mut reply.times)?;
         state.in_flight += 1;
         drop(state);
         self.note("connection: refused");
@@ -158,14 +159,15 @@ fn queues(replies: &[Reply]) -> Vec<(Option<Route>, VecDeque<Reply>)> {
     queues
 }
 
-/// The next reply; the last stays.
-fn next(queue: &mut VecDeque<Reply>) -> Option<Reply> {
+/// The next reply, or answer, each so many `times`; the last stays.
+pub(super) fn next<T: Clone>(queue: &mut VecDeque<T>, times: fn(&mut T) -> &mut u32) -> Option<T> {
     let is_last = queue.len() == 1;
     let front = queue.front_mut()?;
-    if !is_last && front.times <= 1 {
+    let left = times(front);
+    if !is_last && *left <= 1 {
         return queue.pop_front();
     }
-    front.times = front.times.saturating_sub(1).max(1);
+    *left = left.saturating_sub(1).max(1);
     Some(front.clone())
 }
 

@@ -10,7 +10,6 @@ mod schema;
 mod sockets;
 mod stages;
 #[path = "../../../steadfast/tests/config/schema/validator.rs"]
-#[allow(dead_code, reason = "another test uses the rest")]
 mod validator;
 
 use steadfast_sim::scenario::{Outcome, Scenario, play_in_time};

@@ -3,23 +3,10 @@
 use serde_json::Value;
 use steadfast_sim::scenario::{Scenario, TABLES, files, play_in_time, reference, schema};
 
-use crate::validator::accepts;
-
-fn in_json(value: toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => text.into(),
-        toml::Value::Integer(number) => number.into(),
-        toml::Value::Float(number) => number.into(),
-        toml::Value::Boolean(flag) => flag.into(),
-        toml::Value::Datetime(_) => Value::Null,
-        toml::Value::Array(items) => items.into_iter().map(in_json).collect(),
-        toml::Value::Table(entries) => entries.into_iter().map(|(name, value)| (name, in_json(value))).collect(),
-    }
-}
+use crate::validator;
 
 fn passes(text: &str) -> bool {
-    let table: toml::Table = toml::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    accepts(&schema(), &in_json(table.into()))
+    validator::passes(&schema(), text)
 }
 
 #[test]

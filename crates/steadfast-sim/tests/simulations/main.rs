@@ -6,7 +6,6 @@ mod keys;
 mod problems;
 mod schema;
 #[path = "../../../steadfast/tests/config/schema/validator.rs"]
-#[allow(dead_code, reason = "another test uses the rest")]
 mod validator;
 
 use std::num::NonZero;

@@ -4,26 +4,13 @@ use serde_json::Value;
 use steadfast_sim::outage::file::{SimulationFile, TABLES, reference, schema};
 use steadfast_sim::scenario::files;
 
-use crate::validator::accepts;
+use crate::validator;
 use crate::{GOOD, with};
 
 const PAGE: &str = include_str!("../../../../docs/simulate.md");
 
-fn in_json(value: toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => text.into(),
-        toml::Value::Integer(number) => number.into(),
-        toml::Value::Float(number) => number.into(),
-        toml::Value::Boolean(flag) => flag.into(),
-        toml::Value::Datetime(_) => Value::Null,
-        toml::Value::Array(items) => items.into_iter().map(in_json).collect(),
-        toml::Value::Table(entries) => entries.into_iter().map(|(name, value)| (name, in_json(value))).collect(),
-    }
-}
-
 fn passes(text: &str) -> bool {
-    let table: toml::Table = toml::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
-    accepts(&schema(), &in_json(table.into()))
+    validator::passes(&schema(), text)
 }
 
 /// The simulations of the project are read, and the schema passes them. `.ci/run` runs them.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use steadfast::config::{KEYS, Loader};
 
 use validator::accepts;
+pub(crate) use validator::passes;
 
 /// What a value of any key may look like, in TOML: of every type, at every bound and just beyond, and in odd shapes.
 const VALUES: &str = include_str!("schema/values.txt");
@@ -28,24 +29,6 @@ fn file(key: &str, value: &str) -> String {
 
 fn read(toml: &str) -> bool {
     Loader::new().text("a.toml", toml).load().is_ok()
-}
-
-/// A value of TOML as an editor hands it to the schema. What JSON has no word for is null, which no key takes.
-fn in_json(value: toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => text.into(),
-        toml::Value::Integer(number) => number.into(),
-        toml::Value::Float(number) => number.into(),
-        toml::Value::Boolean(flag) => flag.into(),
-        toml::Value::Datetime(_) => Value::Null,
-        toml::Value::Array(items) => items.into_iter().map(in_json).collect(),
-        toml::Value::Table(entries) => entries.into_iter().map(|(name, value)| (name, in_json(value))).collect(),
-    }
-}
-
-pub(crate) fn passes(schema: &Value, toml: &str) -> bool {
-    let table: toml::Table = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}: {toml}"));
-    accepts(schema, &in_json(table.into()))
 }
 
 /// Where a schema cannot say what the reader knows.

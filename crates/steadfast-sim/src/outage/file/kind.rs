@@ -1,24 +1,21 @@
 //! The types of the keys: what each accepts, and the words for what it does not.
 
-use std::time::Duration;
-
 use steadfast::config::Problem;
-use steadfast::config::reading::{Document, describe, entries, join, parse_duration, quote};
+use steadfast::config::reading::{describe, entries, join, quote};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fields::{Fields, Named};
+use super::fields::{Fields, Named, Read};
 use super::keys::Table;
 use crate::scenario::Range;
+use crate::table::{A_NAME, KeyType, Source, counts, duration, integer, is_name, one_of, refused, word};
 
-/// The longest time in a simulation.
-pub(super) const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The most parts of a list.
 pub(super) const MOST_PARTS: usize = 1_000_000;
 
 /// A key's type.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Text that is not empty.
     Text,
     /// Any text.
@@ -55,31 +52,14 @@ pub(super) enum Kind {
     Upstreams,
 }
 
-/// A value that its type has accepted.
-#[derive(Clone, Debug)]
-pub(super) enum Read {
-    Text(String),
-    Names(Vec<(String, usize)>),
-    Flag(bool),
-    Count(u64),
-    Number(f64),
-    Duration(Duration),
-    Durations(Vec<Duration>),
-    Numbers(Range<f64>),
-    Counts(Range<u64>),
-    Times(Range<Duration>),
-    Table(Fields),
-    Tables(Vec<Fields>),
-    Named(Vec<Named>),
-}
+impl KeyType for Kind {
+    type Read = Read;
 
-impl Kind {
-    /// The type in a sentence, and in the reference.
-    pub(super) fn expected(self) -> String {
+    fn expected(self) -> String {
         match self {
             Self::Text => "a string that is not empty".to_owned(),
             Self::Prose => "a string".to_owned(),
-            Self::Name => "a name, 1 to 64 of A-Z a-z 0-9 _ -".to_owned(),
+            Self::Name => A_NAME.to_owned(),
             Self::Names => "an array of names".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Count(min, max) => format!("an integer from {min} to {max}"),
@@ -90,10 +70,7 @@ impl Kind {
             Self::Numbers => "a range such as \"0.95..\", \"..1.2\" or \"0.5..0.9\"".to_owned(),
             Self::Counts => "an integer, or a range such as \"..40\"".to_owned(),
             Self::Times => "a range such as \"..10s\" or \"1s..10s\"".to_owned(),
-            Self::Word(words) => {
-                let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
-                format!("one of {}", words.join(", "))
-            }
+            Self::Word(words) => one_of(words),
             Self::Table(table) => format!("a table, {}", table.place),
             Self::Tables(table) => format!("a list of tables, {}", table.place),
             Self::Named(table) => format!("tables by name, {}", table.place),
@@ -101,26 +78,29 @@ impl Kind {
         }
     }
 
-    /// Reads a value; what is wrong with it goes to `problems`.
-    pub(super) fn read(
+    fn is_left_to_others(self) -> bool {
+        matches!(self, Self::Upstreams)
+    }
+
+    fn read<'t>(
         self,
-        document: &Document<'_>,
+        source: &Source<'_, 't>,
         path: &str,
-        value: &Spanned<DeValue<'_>>,
+        value: &Spanned<DeValue<'t>>,
         problems: &mut Vec<Problem>,
     ) -> Option<Read> {
         let at = value.span().start;
-        let mut reading = Reading { document, path, problems };
+        let mut reading = Reading { source, path, problems };
         match (self, value.get_ref()) {
             (Self::Table(table), DeValue::Table(toml)) => {
-                return Some(Read::Table(Fields::read(document, table, path, at, toml, problems)));
+                return Some(Read::Table(Fields::read(source, table, path, at, toml, problems)));
             }
             (Self::Named(table), DeValue::Table(toml)) => return Some(Read::Named(reading.named(table, toml))),
             (Self::Tables(table), DeValue::Array(items)) if items.iter().all(|item| item.get_ref().is_table()) => {
                 let tables = items.iter().enumerate().filter_map(|(index, item)| {
                     let DeValue::Table(toml) = item.get_ref() else { return None };
                     let path = format!("{path}[{index}]");
-                    Some(Fields::read(document, table, &path, item.span().start, toml, reading.problems))
+                    Some(Fields::read(source, table, &path, item.span().start, toml, reading.problems))
                 });
                 return Some(Read::Tables(tables.collect()));
             }
@@ -135,22 +115,19 @@ impl Kind {
                 return Some(Read::Durations(reading.each(value, expected, |item| duration(item.get_ref()))));
             }
             (Self::Word(words), DeValue::String(text)) => {
-                if let Some(word) = words.iter().find(|word| **word == text.as_ref()) {
-                    return Some(Read::Text((*word).to_owned()));
-                }
-                let what = format!("expected {}; found {}", self.expected(), describe(value, false));
-                problems.push(document.unknown(at, path, text, &what, words.iter().copied()));
-                return None;
+                return word(source, path, value, text, words, problems).map(Read::Text);
             }
             _ => {}
         }
         let read = self.read_one(value.get_ref());
         if read.is_none() {
-            problems.push(document.expects(at, path, &self.expected(), &describe(value, false)));
+            problems.push(refused(source, path, value, &self.expected(), false));
         }
         read
     }
+}
 
+impl Kind {
     fn read_one(self, value: &DeValue<'_>) -> Option<Read> {
         match (self, value) {
             (Self::Text, DeValue::String(text)) => (!text.trim().is_empty()).then(|| Read::Text(text.to_string())),
@@ -165,8 +142,7 @@ impl Kind {
                 duration(value).filter(|duration| !above || !duration.is_zero()).map(Read::Duration)
             }
             (Self::Numbers, DeValue::String(text)) => Range::read(text).map(Read::Numbers),
-            (Self::Counts, DeValue::String(text)) => Range::read(text).map(Read::Counts),
-            (Self::Counts, value) => integer(value).map(Range::exactly).map(Read::Counts),
+            (Self::Counts, value) => counts(value).map(Read::Counts),
             (Self::Times, DeValue::String(text)) => Range::read(text).map(Read::Times),
             _ => None,
         }
@@ -174,32 +150,27 @@ impl Kind {
 }
 
 /// The parts of a list or a table, while they are read.
-struct Reading<'a, 't> {
-    document: &'a Document<'t>,
+struct Reading<'a, 'd, 't> {
+    source: &'a Source<'d, 't>,
     path: &'a str,
     problems: &'a mut Vec<Problem>,
 }
 
-impl Reading<'_, '_> {
-    fn named(&mut self, table: &'static Table, toml: &DeTable<'_>) -> Vec<Named> {
+impl<'t> Reading<'_, '_, 't> {
+    fn named(&mut self, table: &'static Table, toml: &DeTable<'t>) -> Vec<Named> {
         let mut all = Vec::new();
         for (name, value) in entries(toml) {
             let (path, at) = (join(self.path, name.get_ref()), name.span().start);
             if !is_name(name.get_ref()) {
-                let expected = Kind::Name.expected();
-                self.problems.push(self.document.expects(at, &path, &expected, &quote(name.get_ref())));
+                self.problems.push(self.source.expects(at, &path, A_NAME, &quote(name.get_ref())));
                 continue;
             }
             let DeValue::Table(toml) = value.get_ref() else {
-                self.problems.push(self.document.expects(
-                    at,
-                    &path,
-                    &format!("a table, [{path}]"),
-                    &describe(value, false),
-                ));
+                let found = describe(value, false);
+                self.problems.push(self.source.expects(at, &path, &format!("a table, [{path}]"), &found));
                 continue;
             };
-            let fields = Fields::read(self.document, table, &path, at, toml, self.problems);
+            let fields = Fields::read(self.source, table, &path, at, toml, self.problems);
             all.push(Named { name: name.get_ref().to_string(), fields });
         }
         all
@@ -214,7 +185,7 @@ impl Reading<'_, '_> {
         let DeValue::Array(items) = value.get_ref() else { return Vec::new() };
         if items.len() > MOST_PARTS {
             let (expected, found) = (format!("at most {MOST_PARTS} of them"), items.len().to_string());
-            self.problems.push(self.document.expects(value.span().start, self.path, &expected, &found));
+            self.problems.push(self.source.expects(value.span().start, self.path, &expected, &found));
             return Vec::new();
         }
         let mut all = Vec::new();
@@ -223,12 +194,7 @@ impl Reading<'_, '_> {
                 Some(one) => all.push(one),
                 None => {
                     let path = format!("{}[{index}]", self.path);
-                    self.problems.push(self.document.expects(
-                        item.span().start,
-                        &path,
-                        expected,
-                        &describe(item, false),
-                    ));
+                    self.problems.push(refused(self.source, &path, item, expected, false));
                 }
             }
         }
@@ -236,23 +202,9 @@ impl Reading<'_, '_> {
     }
 }
 
-pub(super) fn is_name(text: &str) -> bool {
-    (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
-}
-
-fn integer(value: &DeValue<'_>) -> Option<u64> {
-    let DeValue::Integer(number) = value else { return None };
-    u64::from_str_radix(number.as_str(), number.radix()).ok()
-}
-
 fn number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Float(number) => number.as_str().parse().ok(),
         value => integer(value).map(|number| number as f64),
     }
-}
-
-fn duration(value: &DeValue<'_>) -> Option<Duration> {
-    let DeValue::String(text) = value else { return None };
-    parse_duration(text).filter(|duration| *duration <= DAY)
 }

@@ -2,7 +2,7 @@
 //!
 //! | module | is |
 //! |---|---|
-//! | `keys`, `kind`, `fields` | the keys of a file, their types, and one table read against them |
+//! | `keys`, `kind`, `fields` | the keys of a file, their types, and what a table is read as |
 //! | `read`, `model`, `load`, `trigger` | from a file to a [`SimulationFile`], or to everything that is wrong with it |
 //! | `policies` | the settings in force, under each policy |
 //! | `expect` | what is expected, and whether it came about |

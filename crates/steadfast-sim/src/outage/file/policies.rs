@@ -1,8 +1,6 @@
 //! The policies that are compared: the settings as they are, without protection, with blind retries, and the candidates of
 //! the file. Each is a configuration of the shipped client, one for every upstream of the chain.
 
-use std::path::Path;
-
 use steadfast::config::reading::entries;
 use steadfast::config::{Loader, Settings};
 use toml::de::DeValue;
@@ -12,6 +10,7 @@ use super::model::Model;
 use super::read::Reader;
 use super::{BLIND, CONFIGURED, NONE};
 use crate::outage::Policy;
+use crate::table;
 
 impl Reader<'_, '_> {
     /// Every policy, in the order `none`, `blind`, `configured`, and then the candidates.
@@ -49,11 +48,7 @@ impl Reader<'_, '_> {
         let mut loader = Loader::new();
         match (file.has("config"), file.value::<String>("config"), file.place("table")) {
             (true, config, _) => {
-                let beside = Path::new(self.document.file).parent().unwrap_or(Path::new(""));
-                loader = loader.file(beside.join(config?));
-                if let Some(table) = file.value::<String>("table") {
-                    loader = loader.table(table);
-                }
+                loader = table::loader(self.document.file, config?, file.value("table"));
             }
             (false, _, Some(at)) => self.says(at, "table", "only with `config`"),
             // Nobody sends anything there, so that no model is to be without an upstream.

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use steadfast::config::reading::{Document, clean, nearest, of_file, read_file};
+use steadfast::config::reading::{Document, nearest};
 use steadfast::config::{Problem, Problems};
 
 use super::fields::{Fields, Named};
@@ -12,6 +12,7 @@ use super::keys::FILE;
 use super::model::Model;
 use super::{CONFIGURED, Expectation, SimulationFile};
 use crate::outage::{Policy, Simulation};
+use crate::table::{Source, in_order, read_text, title};
 
 impl SimulationFile {
     /// Reads a file, and the configuration that it names.
@@ -19,11 +20,7 @@ impl SimulationFile {
     /// # Errors
     /// Everything that is wrong in them.
     pub fn read(file: &Path) -> Result<Self, Problems> {
-        let name = file.to_string_lossy();
-        match read_file(file) {
-            Ok(text) => Self::parse(&name, &text),
-            Err(message) => Err(Problems::from_iter([of_file(&name, message)])),
-        }
+        read_text(file, Self::parse)
     }
 
     /// Reads the text of a file; `name` stands for it in problems, and a `config` that it names is looked for beside it.
@@ -34,21 +31,9 @@ impl SimulationFile {
         let document = Document::parse(name, text);
         let mut reader = Reader { document: &document, problems: document.syntax_problems() };
         let file = if document.is_readable() { reader.file(text) } else { None };
-        let mut problems = reader.problems;
-        match file.filter(|_| problems.is_empty()) {
-            Some(file) => Ok(file),
-            None => {
-                // What is wrong in the configuration itself is wrong under every policy, and is said once.
-                problems.sort_by_key(|problem| (problem.file() != Some(name), problem.line(), problem.column()));
-                problems.dedup();
-                Err(problems.into_iter().collect())
-            }
-        }
+        file.filter(|_| reader.problems.is_empty()).ok_or_else(|| in_order(reader.problems, name))
     }
 }
-
-/// More of a title is cut off; what would control a terminal is escaped.
-const LONGEST_TITLE: usize = 200;
 
 /// Notes every mistake, and goes on.
 pub(super) struct Reader<'a, 't> {
@@ -58,7 +43,8 @@ pub(super) struct Reader<'a, 't> {
 
 impl Reader<'_, '_> {
     fn file(&mut self, text: &str) -> Option<SimulationFile> {
-        let file = Fields::read(self.document, &FILE, "", 0, &self.document.root, &mut self.problems);
+        let source = Source::new(self.document);
+        let file = Fields::read(&source, &FILE, "", 0, &source.root, &mut self.problems);
         let load: Fields = file.value("workload").unwrap_or_else(|| Fields::empty("workload"));
         let calls = load.value("calls").zip(load.place("calls"));
         let models = self.models(file.value("model").unwrap_or_default(), calls, load.at);
@@ -82,7 +68,7 @@ impl Reader<'_, '_> {
         self.check(&simulation, &file, &models, &tables, &load);
         Some(SimulationFile {
             file: self.document.file.to_owned(),
-            title: clean(&file.value::<String>("title")?, LONGEST_TITLE),
+            title: title(&file.value::<String>("title")?),
             why: file.value("why").unwrap_or_default(),
             seed: file.value("seed").unwrap_or(1),
             models: models.into_iter().map(|model| model.name).collect(),

@@ -3,10 +3,11 @@
 //!
 //! What the reader accepts the schema accepts. It accepts more: keys that exclude each other, and names that nobody has.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::keys::{FILE, Table};
 use super::kind::{Kind, MOST_PARTS};
+use crate::table::{self, DURATION, NAME_PATTERN, range, settings};
 
 /// The schema of a simulation file, in JSON Schema draft 2020-12.
 ///
@@ -15,38 +16,18 @@ use super::kind::{Kind, MOST_PARTS};
 /// assert_eq!(schema["required"], serde_json::json!(["title", "length", "model", "workload"]));
 /// ```
 pub fn schema() -> Value {
-    let mut schema = object(&FILE);
-    schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
-    schema["title"] = json!("An outage, lived through under several policies by `steadfast simulate`");
-    schema
+    table::document(&FILE, "An outage, lived through under several policies by `steadfast simulate`", rules)
 }
 
 fn object(table: &Table) -> Value {
-    let properties: Map<String, Value> = table
-        .keys
-        .iter()
-        .map(|key| {
-            let mut property = rules(key.kind);
-            property["description"] = json!(format!("{}\n\nType: {}.", key.meaning, key.kind.expected()));
-            (key.name.to_owned(), property)
-        })
-        .collect();
-    let required: Vec<&str> = table.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
-    let mut object = json!({ "type": "object", "properties": properties, "additionalProperties": false });
-    if !required.is_empty() {
-        object["required"] = json!(required);
-    }
-    object
+    table::object(&[table], rules)
 }
-
-const NAME: &str = "^[A-Za-z0-9_-]{1,64}$";
-const DURATION: &str = "[0-9]{1,20}(\\.[0-9]{1,18}0*)?(ns|us|ms|s|m|h)";
 
 fn rules(kind: Kind) -> Value {
     match kind {
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Prose => json!({ "type": "string" }),
-        Kind::Name => json!({ "type": "string", "pattern": NAME }),
+        Kind::Name => json!({ "type": "string", "pattern": NAME_PATTERN }),
         Kind::Names => json!({ "type": "array", "items": rules(Kind::Name) }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
@@ -70,14 +51,8 @@ fn rules(kind: Kind) -> Value {
         Kind::Table(table) => object(table),
         Kind::Tables(table) => json!({ "type": "array", "items": object(table) }),
         Kind::Named(table) => {
-            json!({ "type": "object", "patternProperties": { NAME: object(table) }, "additionalProperties": false })
+            json!({ "type": "object", "patternProperties": { NAME_PATTERN: object(table) }, "additionalProperties": false })
         }
-        // The root table of no name is always one.
-        Kind::Upstreams => steadfast::config::schema("").unwrap_or_default()["properties"]["upstreams"].clone(),
+        Kind::Upstreams => settings("upstreams"),
     }
-}
-
-/// One value, or a range of them.
-fn range(value: &str) -> Value {
-    json!({ "type": "string", "pattern": format!("^({value}|({value})?\\.\\.({value})?)$") })
 }

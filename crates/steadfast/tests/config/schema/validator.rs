@@ -13,6 +13,25 @@ pub(crate) fn accepts(schema: &Value, value: &Value) -> bool {
     schema.as_object().expect("a schema").iter().all(|(word, rule)| holds(word, rule, schema, value))
 }
 
+/// Whether a file of this text is what `schema` describes.
+pub(crate) fn passes(schema: &Value, toml: &str) -> bool {
+    let table: toml::Table = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}: {toml}"));
+    accepts(schema, &in_json(table.into()))
+}
+
+/// A value of TOML as an editor hands it to the schema. What JSON has no word for is null, which no key takes.
+fn in_json(value: toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => text.into(),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(flag) => flag.into(),
+        toml::Value::Datetime(_) => Value::Null,
+        toml::Value::Array(items) => items.into_iter().map(in_json).collect(),
+        toml::Value::Table(entries) => entries.into_iter().map(|(name, value)| (name, in_json(value))).collect(),
+    }
+}
+
 fn holds(word: &str, rule: &Value, schema: &Value, value: &Value) -> bool {
     let number = |holds: fn(f64, f64) -> bool| value.as_f64().is_none_or(|value| holds(value, rule.as_f64().unwrap()));
     let most = |length: Option<usize>| length.is_none_or(|length| length as u64 <= rule.as_u64().unwrap());

@@ -8,32 +8,43 @@ use steadfast::config::reading::{Document, clean, entries};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A document, as one of its variants reads it: a string that is `{name}`, and nothing else, stands for what the variant
-/// says of that name.
-pub(super) struct Source<'a, 't> {
+/// A document, perhaps as one of its variants reads it: a string that is `{name}`, and nothing else, then stands for what the
+/// variant says of that name.
+pub(crate) struct Source<'a, 't> {
     document: &'a Document<'t>,
-    variant: Option<&'a DeTable<'t>>,
+    variant: Option<Variant<'a, 't>>,
+}
+
+/// What a variant says, and the names that were asked for.
+struct Variant<'a, 't> {
+    values: &'a DeTable<'t>,
     used: &'a RefCell<BTreeSet<String>>,
 }
 
 impl<'a, 't> Source<'a, 't> {
-    pub(super) fn new(
+    /// A document that has no variants.
+    pub(crate) fn new(document: &'a Document<'t>) -> Self {
+        Self { document, variant: None }
+    }
+
+    /// The same, as this variant reads it; the names that stand for something of it are added to `used`.
+    pub(crate) fn of_variant(
         document: &'a Document<'t>,
-        variant: Option<&'a DeTable<'t>>,
+        values: &'a DeTable<'t>,
         used: &'a RefCell<BTreeSet<String>>,
     ) -> Self {
-        Self { document, variant, used }
+        Self { document, variant: Some(Variant { values, used }) }
     }
 
     /// The value itself, or what stands in its place.
-    pub(super) fn resolve<'v>(&self, value: &'v Spanned<DeValue<'t>>) -> &'v Spanned<DeValue<'t>>
+    pub(crate) fn resolve<'v>(&self, value: &'v Spanned<DeValue<'t>>) -> &'v Spanned<DeValue<'t>>
     where
         'a: 'v,
     {
-        let found = placeholder(value).and_then(|name| Some((name, self.variant?.get(name)?)));
-        match found {
+        let Some(variant) = &self.variant else { return value };
+        match placeholder(value).and_then(|name| Some((name, variant.values.get(name)?))) {
             Some((name, meant)) => {
-                self.used.borrow_mut().insert(name.to_owned());
+                variant.used.borrow_mut().insert(name.to_owned());
                 meant
             }
             None => value,
@@ -41,7 +52,7 @@ impl<'a, 't> Source<'a, 't> {
     }
 
     /// The variant in words: `method = GET`.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let show = |value: &DeValue<'_>| match value {
             DeValue::String(text) => Some(clean(text, 40)),
             DeValue::Integer(number) => Some(number.as_str().to_owned()),
@@ -49,8 +60,8 @@ impl<'a, 't> Source<'a, 't> {
             // Too long for a title.
             _ => None,
         };
-        let Some(variant) = self.variant else { return String::new() };
-        let words = entries(variant)
+        let Some(variant) = &self.variant else { return String::new() };
+        let words = entries(variant.values)
             .into_iter()
             .filter_map(|(name, value)| Some(format!("{} = {}", clean(name.get_ref(), 40), show(value.get_ref())?)));
         words.collect::<Vec<_>>().join(", ")
@@ -61,7 +72,7 @@ impl<'a, 't> Source<'a, 't> {
 fn placeholder<'v>(value: &'v Spanned<DeValue<'_>>) -> Option<&'v str> {
     let DeValue::String(text) = value.get_ref() else { return None };
     let name = text.strip_prefix('{')?.strip_suffix('}')?;
-    super::kind::is_name(name).then_some(name)
+    super::is_name(name).then_some(name)
 }
 
 impl<'t> Deref for Source<'_, 't> {
