@@ -67,7 +67,12 @@ pub(crate) fn run(args: &TestArgs) -> Exit {
         output::note("error: --filter: no scenario has this in its path, its title, or its numbers");
         return Exit::Usage;
     }
-    files::exit(printer.end(&tally), tally.bad, tally.failed)
+    let exit = files::exit(printer.end(&tally), tally.bad, tally.failed);
+    if exit == Exit::Ok && tally.passed == 0 {
+        output::note("error: --sockets: all of it was left out, and nothing was played");
+        return Exit::Usage;
+    }
+    exit
 }
 
 /// The scenarios of a file that are meant, or what became of it.

@@ -69,7 +69,8 @@ fn over_sockets_it_is_the_same_and_what_cannot_be_is_left_out() {
     insta::assert_snapshot!("scenarios_sockets", said);
     for form in ["json", "junit"] {
         let run = steadfast(&["test", "--sockets", other.path(), "--output", form]);
-        assert_eq!(run.code, 0, "{run:?}");
+        let nothing = "error: --sockets: all of it was left out, and nothing was played\n";
+        assert_eq!((run.code, run.stderr.as_str()), (64, nothing), "{run:?}");
         insta::assert_snapshot!(format!("scenarios_sockets_{form}"), run.stdout.replace(other.path(), "b.toml"));
     }
     // It is played where it can be.
