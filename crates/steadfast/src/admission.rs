@@ -4,7 +4,7 @@
 //! 2. the line: a waiter holds nothing until a place of its key and a slot are free at once;
 //! 3. the breaker's permit, last of all, when the attempt is about to go.
 //!
-//! What a call holds is in one guard ([`Hold`]). Dropping it anywhere gives everything back.
+//! What a call holds is in one place ([`Hold`]); dropping the call anywhere gives everything back.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -95,8 +95,8 @@ impl Drop for InLine<'_> {
 
 /// What a call holds: its place among the running ones, an attempt that may go, a retry that the budget has paid for.
 ///
-/// Settling an attempt records its verdict, then returns its slot (0.2). Dropping this is no verdict; a retry that was not
-/// sent is paid back (2.9), one that was stays paid for.
+/// Settling an attempt records its verdict, then returns its slot (0.2). [Letting go](Self::let_go) is no verdict; a retry that
+/// was not sent is paid back (2.9), one that was stays paid for. Its [`Call`] sees to it that all is given back.
 pub(crate) struct Hold<'a> {
     upstream: &'a Arc<Upstream>,
     is_running: bool,
@@ -210,7 +210,7 @@ impl<'a> Hold<'a> {
         if lives_on {
             self.is_running = false;
         } else if !policies.is_closed() {
-            // Who waits for the last call of a closed upstream waits until it has told what there is to tell, too.
+            // Who waits for the last call of a closed upstream waits until it has told what there is to tell, too: `leave`.
             policies.end();
             self.is_running = false;
         }
@@ -280,9 +280,15 @@ impl<'a> Hold<'a> {
         }
     }
 
-    /// The call is dropped, or refused, or the last one of a closed upstream.
+    /// Whether there is anything to give back.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.is_running && self.granted.is_none() && self.lent.is_none() && self.retry.is_none()
+    }
+
+    /// The call is dropped: gives back all but its place among the running ones, which it has until that has been told.
     #[cold]
-    fn let_go(&mut self) {
+    pub(crate) fn let_go(&mut self) {
         let now = self.upstream.clock.now();
         let (granted, lent, retry) = (self.granted.take(), self.lent.take(), self.retry.take());
         self.upstream.with(|policies| {
@@ -303,22 +309,25 @@ impl<'a> Hold<'a> {
                 policies.breaker.cancel(now, permit);
                 Lent::let_go(lent, policies, now);
             }
-            #[cfg(steadfast_planted)]
-            if planted::is(Planted::EndlessCall) {
-                return;
-            }
-            if self.is_running {
-                policies.end();
-            }
         });
     }
-}
 
-impl Drop for Hold<'_> {
+    /// The call is over and has been told of: it is no longer among the running ones.
     #[inline]
-    fn drop(&mut self) {
-        if self.is_running || self.granted.is_some() || self.retry.is_some() {
-            self.let_go();
+    pub(crate) fn leave(&mut self) {
+        if self.is_running {
+            self.leave_late();
         }
+    }
+
+    /// It was refused, or dropped, or is the last one of a closed upstream.
+    #[cold]
+    fn leave_late(&mut self) {
+        #[cfg(steadfast_planted)]
+        if planted::is(Planted::EndlessCall) {
+            return;
+        }
+        self.is_running = false;
+        self.upstream.with(Policies::end);
     }
 }

@@ -85,9 +85,17 @@ pub(crate) struct Call<'a> {
     options: &'a Options<'a>,
     deadline: Deadline,
     pub(crate) now: Time,
-    // Dropped in this order: what the call held is given back before its end is told.
     pub(crate) hold: Hold<'a>,
     story: Story<'a>,
+}
+
+impl Drop for Call<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.hold.is_empty() || self.story.is_open() {
+            self.abandon();
+        }
+    }
 }
 
 /// What follows an attempt.
@@ -222,6 +230,15 @@ impl<'a> Call<'a> {
         own.min(self.deadline.at())
     }
 
+    /// The call is dropped before its end. What it held is free when that is told, and whoever waits for the upstream's last
+    /// call goes on when it has been told.
+    #[cold]
+    fn abandon(&mut self) {
+        self.hold.let_go();
+        self.story.cancel();
+        self.hold.leave();
+    }
+
     /// An attempt has ended, or was cut: gives back what it held, and says what follows.
     // Always inlined, with what it calls under the lock: as one piece of code it keeps in registers what it hands on.
     #[inline(always)]
@@ -248,6 +265,7 @@ impl<'a> Call<'a> {
         let held = kept.map(|kept| self.held(kept, judged.judgement.verdict));
         self.story.tell_attempt(tried);
         self.story.end(self.now, Some(tried), Ended::Response, ErrorKind::Unreachable, true);
+        self.hold.leave();
         let (_, failure) = earlier.take();
         Next::Finish(Finished { response: out, failure, held })
     }
@@ -392,6 +410,8 @@ impl<'a> Call<'a> {
         self.story.account.worth_trying_after(retry_after);
         end.tell(self.upstream);
         self.story.end(self.now, last, ended, kind, response.is_some());
+        // Before whatever is served instead: who makes that may wait for the upstream's last call.
+        self.hold.leave();
         Finished { response, failure, held }
     }
 }

@@ -136,10 +136,10 @@ fn c8_5_a_blocking_call_is_one_span() {
     assert!(span.is_closed());
 }
 
-/// A call that is dropped ends its span, and says so; one that was never polled has none.
+/// A call that is dropped ends its span, and says so inside of it; one that was never polled has none.
 #[test]
 fn c1_6_a_dropped_call_ends_its_span() {
-    let spans = seen(LevelFilter::INFO, || {
+    let spans = seen(LevelFilter::DEBUG, || {
         let guard = Guard::builder("tariffs").clock(VirtualClock::new()).build().unwrap();
         let mut context = Context::from_waker(Waker::noop());
         let mut call = Box::pin(guard.call(pending::<Result<(), io::Error>>));
@@ -149,6 +149,7 @@ fn c1_6_a_dropped_call_ends_its_span() {
     });
     let span = spans.only();
     assert_eq!((span.field("ended"), span.field("status")), (Some("cancelled"), None));
+    assert_eq!((&span.events[..], &spans.outside()[..]), (&["call cancelled".to_owned()][..], &[][..]));
     assert!(span.is_closed());
 }
 

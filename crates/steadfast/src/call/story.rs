@@ -83,23 +83,27 @@ impl<'a> Story<'a> {
         });
     }
 
+    /// Whether the call has begun, and its end is not told yet.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open || self.watched.is_some()
+    }
+
     /// The call was dropped.
     #[cold]
-    fn cancel(&mut self) {
-        let upstream = self.upstream;
-        let (attempts, duration) = (self.account.attempt_count(), self.account.lasted(upstream.clock.now()));
-        upstream.events.emit_fine(|| Event::Cancelled { upstream: upstream.name.clone(), attempts, duration });
-        if let Some(watched) = self.watched.take() {
+    pub(super) fn cancel(&mut self) {
+        let watched = self.watched.take();
+        if std::mem::take(&mut self.is_open) {
+            Watched::around(watched.as_ref(), || self.tell_cancelled());
+        }
+        if let Some(watched) = watched {
             watched.cancel();
         }
     }
-}
 
-impl Drop for Story<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.is_open {
-            self.cancel();
-        }
+    fn tell_cancelled(&self) {
+        let upstream = self.upstream;
+        let (attempts, duration) = (self.account.attempt_count(), self.account.lasted(upstream.clock.now()));
+        upstream.events.emit_fine(|| Event::Cancelled { upstream: upstream.name.clone(), attempts, duration });
     }
 }

@@ -262,7 +262,8 @@ impl<'a> HttpOperation<'a> {
 impl Operation for HttpOperation<'_> {
     type Out = Result<Answered, TransportError>;
 
-    // No `async fn`, here and on the whole way of a request down to hyper: it would move the request once more at each step.
+    // No `async fn`, here and on the way of a request over a pooled HTTP/1.1 connection: it would move the request once more
+    // at each step.
     fn attempt(&mut self, attempt: Attempt) -> impl Future<Output = Self::Out> + Send {
         async move {
             (self.progress, self.handed_over) = (Progress::default(), None);

@@ -90,7 +90,8 @@ pub type ExchangeFuture<'a> = Pin<Box<dyn Future<Output = Result<Response<Respon
 /// A transport of one's own (tests, a proxy, another client).
 pub trait Exchange: Send + Sync + 'static {
     /// Sends one request and returns the response's head with its body to come. Dropping the future must close or
-    /// otherwise settle the connection. `progress` says whether anything was handed over, should the future be dropped.
+    /// otherwise settle the connection; what is done before the future is returned, is done even if nobody polls it.
+    /// `progress` says whether anything was handed over, should the future be dropped.
     fn exchange<'a>(&'a self, outgoing: Outgoing, progress: &'a mut Progress) -> ExchangeFuture<'a>;
 }
 
@@ -105,7 +106,8 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Sends one request and returns the response's head with its body to come.
+    /// Sends one request and returns the response's head with its body to come. A transport of one's own is called at once;
+    /// the pool begins when the future is first polled.
     ///
     /// # Errors
     ///
