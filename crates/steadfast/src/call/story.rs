@@ -1,7 +1,7 @@
 //! The story of a call, and who is told of it: event hook, log and metrics, and the span around the call.
 //!
-//! Invariant: the end of a call that has begun is told exactly once: as it ended, or, where its future was dropped before,
-//! as cancelled.
+//! Invariant: the end of a call that has begun is told exactly once: as it ended, or, where it is dropped before, as cancelled.
+//! That is seen to by the call's own drop, as what it held has to be given back first.
 
 use std::sync::Arc;
 

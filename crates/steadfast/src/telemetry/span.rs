@@ -2,9 +2,9 @@
 //!
 //! The loop is polled inside of the span ([`Traced`]), so that whatever is logged while a call runs, by the client or by the
 //! operation, says which call it was. What the span says at its end is taken from the report, the one account of a call
-//! that there is. Without a subscriber that wants the span, and without an SDK, there is nothing here but an empty pointer.
+//! that there is. Without a subscriber that wants the span, and without an SDK, there is nothing here but empty pointers.
 //!
-//! Invariants: each span of OpenTelemetry that was begun ends exactly once, at the latest when the call's future is dropped.
+//! Invariants: each span of OpenTelemetry that was begun ends exactly once, at the latest when the call is dropped.
 //! One of `tracing` closes with the last that is in it: an operation on a helper thread may go on after its call. Nothing of
 //! a request but its method is in a span of `tracing`.
 //!
