@@ -42,7 +42,7 @@ impl<'a, 't> Source<'a, 't> {
         'a: 'v,
     {
         let Some(variant) = &self.variant else { return value };
-        match placeholder(value).and_then(|name| Some((name, variant.values.get(name)?))) {
+        match name_in_braces(value).and_then(|name| Some((name, variant.values.get(name)?))) {
             Some((name, meant)) => {
                 variant.used.borrow_mut().insert(name.to_owned());
                 meant
@@ -69,7 +69,7 @@ impl<'a, 't> Source<'a, 't> {
 }
 
 /// The name in `{name}`.
-fn placeholder<'v>(value: &'v Spanned<DeValue<'_>>) -> Option<&'v str> {
+fn name_in_braces<'v>(value: &'v Spanned<DeValue<'_>>) -> Option<&'v str> {
     let DeValue::String(text) = value.get_ref() else { return None };
     let name = text.strip_prefix('{')?.strip_suffix('}')?;
     super::is_name(name).then_some(name)
